@@ -3,6 +3,7 @@ import { networkInterfaces } from 'node:os';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { type HealthChecks, latched, Watchdog } from '@rollcall/common/health.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import type { ProbeTarget } from '@rollcall/common/report.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import type { MachineCollectors } from './collectors.ts';
 import type { AgentConfig } from './config.ts';
@@ -25,6 +26,8 @@ type AssignmentOptions = {
   hostIp: string;
   /** The port on which the agent itself listens; NaN if it does not. */
   ownPort: number;
+  /** The Service of the API server, as pods of the node find it. */
+  apiServer?: ProbeTarget | undefined;
   clock: Clock;
   paths: ProbePaths;
   connect?: ProbeTools['connect'];
@@ -51,9 +54,9 @@ export class Assignment {
     if (!services) return;
     const last = hash('sha256', JSON.stringify(services));
     if (last !== this.#last) {
-      const { hostIp, ownPort, services: watch, ...options } = this.#options;
+      const { hostIp, ownPort, apiServer, services: watch, ...options } = this.#options;
       const ownAddresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address));
-      watch.watch(watchedServices(services, { ...options, place: { hostIp, ownAddresses, ownPort } }));
+      watch.watch(watchedServices(services, { ...options, place: { hostIp, ownAddresses, ownPort, apiServer } }));
     }
     this.#last = last;
     this.#digest = servicesDigest;
@@ -68,6 +71,7 @@ export type AgentOptions = {
     AgentConfig,
     | 'nodeName'
     | 'hostIp'
+    | 'apiServer'
     | 'coordinatorUrl'
     | 'heartbeatSeconds'
     | 'probePaths'
@@ -156,6 +160,7 @@ export function createAgent(options: AgentOptions): Agent {
         },
         hostIp: config.hostIp,
         ownPort,
+        apiServer: config.apiServer,
         clock,
         paths: new ProbePaths(config.probePaths, turns),
         connect,

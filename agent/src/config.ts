@@ -1,7 +1,9 @@
+import { isIP } from 'node:net';
 import { SERVICES_GONE } from '@rollcall/common/config/checks.ts';
 import { type ConfigSources, configInvalid, type Loaded, loadConfiguration } from '@rollcall/common/config/load.ts';
 import type { OptionValues } from '@rollcall/common/config/option.ts';
 import { checkOwnNamespace, ownNamespace } from '@rollcall/common/config/own-namespace.ts';
+import type { ProbeTarget } from '@rollcall/common/report.ts';
 import { COORDINATOR_SERVICE_NAME, coordinatorServerName } from '@rollcall/common/well-known.ts';
 import { AGENT_OPTIONS } from './options.ts';
 import { checkCoordinatorUrls } from './report/coordinator-url.ts';
@@ -14,6 +16,8 @@ export type AgentConfig = OptionValues<typeof AGENT_OPTIONS> & {
   nodeName: string;
   coordinatorUrl: string[];
   coordinatorServerName: string;
+  /** Where the kubelet says that pods find the API server. */
+  apiServer?: ProbeTarget;
 };
 
 /** Throws CONFIG_INVALID with one line that names the field. */
@@ -35,8 +39,15 @@ export function loadConfig(sources: ConfigSources): Promise<Loaded<AgentConfig>>
       nodeName: values.nodeName,
       coordinatorUrl: values.coordinatorUrl ?? defaultUrls(serverName, sources.env),
       coordinatorServerName: values.coordinatorServerName ?? serverName,
+      ...apiServerOf(sources.env),
     };
   });
+}
+
+function apiServerOf(env: ConfigSources['env']): Pick<AgentConfig, 'apiServer'> {
+  const host = env['KUBERNETES_SERVICE_HOST'] ?? '';
+  const port = Number(env['KUBERNETES_SERVICE_PORT'] ?? 443);
+  return isIP(host) !== 0 && port > 0 && port <= 65_535 ? { apiServer: { host, port } } : {};
 }
 
 /**

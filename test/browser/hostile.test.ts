@@ -26,7 +26,11 @@ describeInBrowser('names and evidence that mean harm', (open) => {
       nodeSummary(name, { pool: name, agentVersion: name, services }),
     ]);
     console.services = [
-      serviceDocument(name, { evidence: [name], accepted: false, problem: { reason: name, message: name } }),
+      serviceDocument(name, {
+        checks: [{ name, what: name }],
+        accepted: false,
+        problem: { reason: name, message: name },
+      }),
     ];
     console.plan = [plannedNode(name, name, name)];
     console.entries = [auditEntry(name, { evidence: name, key: name, service: name })];

@@ -1,4 +1,5 @@
 import {
+  checkDocument,
   keyDocument,
   nodeDocument as nodeDocumentOf,
   nodeServiceDocument,
@@ -57,7 +58,7 @@ export function nodeDocument(summary: NodeSummary, replica: ReplicaDocument): No
           ? { heldBack: { until: new Date(Date.now() + 90_000).toISOString(), falls: 4 } }
           : {}),
         pods: [{ pod: `default/${service}-${name.slice(0, 12)}`, ready: true, terminating: false }],
-        probe: { ready: state === 'ready', since: SINCE, evidence: evidenceOf(state) },
+        checks: [checkDocument({ state, reason: evidenceOf(state) })],
       }),
     ),
     keys: services.map(([service, state]) => readyLabel(service, state)),
@@ -103,9 +104,9 @@ export function serviceDocument(name: string, change: Partial<ServiceDocument> =
     accepted: true,
     mode: 'Continuous',
     publish: { label: labelOf(name) },
-    evidence: [
-      'a pod in default on the node is Ready and not terminating',
-      "the agent's probe succeeds: tcp, port 8080",
+    checks: [
+      { name: 'pod', what: 'a pod in default on the node is Ready and not terminating' },
+      { name: 'probe', what: "the agent's probe succeeds: tcp, port 8080" },
     ],
     nodes: { ready: 0, notReady: 0, unknown: 0 },
     ...change,

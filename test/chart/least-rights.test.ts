@@ -66,9 +66,15 @@ describe('rights', () => {
 
   test('to watch pods are for the namespaces in the values, each once', async () => {
     const pods = (namespace: string) => ({ pods: { namespace, selector: { matchLabels: { app: 'a' } } } });
+    const checking = (check: object) => ({ checks: [{ name: 'check', ...check }] });
+    const contained = { name: 'contained', ...pods('gitpod') };
     const values = {
       gitpod: { namespace: 'gitpod' },
-      services: { a: pods('drivers'), b: pods('gitpod'), c: { probe: { tcp: { port: 1 } } } },
+      services: {
+        a: checking(pods('drivers')),
+        b: checking({ anyOf: [contained] }),
+        c: checking({ tcp: { port: 1 } }),
+      },
       holds: { d: pods('ci') },
       watchNamespaces: ['drivers', 'later'],
     };

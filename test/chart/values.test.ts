@@ -11,7 +11,9 @@ import { CHART, EVERYTHING, fileOf, find, renderChart, renderObjects, type Value
 
 type Schema = { properties?: Record<string, Schema>; additionalProperties?: unknown; items?: Schema; type?: unknown };
 
-const MIRROR = { probe: { tcp: { port: 5000 } } };
+const checking = (check: object) => ({ checks: [{ name: 'check', ...check }] });
+const contained = (check: object) => checking({ anyOf: [{ name: 'contained', ...check }] });
+const MIRROR = checking({ tcp: { port: 5000 } });
 const WITHOUT_GITPOD = { gitpod: { enabled: false, namespace: 'gitpod' } };
 
 let helm: Helm;
@@ -78,7 +80,7 @@ describe('values are refused', () => {
     ['of monitoring that do not exist', { monitoring: { dashboard: { folder: 'x' } } }, /folder/],
     ['of a service whose name is none', { services: { My_Mirror: MIRROR } }, /My_Mirror/],
     ['of a service that do not exist', { services: { mirror: { prob: {} } } }, /services\/mirror.*prob/],
-    ['of an unknown kind of probe', { services: { mirror: { probe: { quic: {} } } } }, /probe.*quic/],
+    ['of an unknown kind of check', { services: { mirror: checking({ quic: {} }) } }, /checks.*quic/],
     [
       'of a label that services may not have',
       { services: { mirror: { ...MIRROR, publish: { label: 'example.com/mirror' } } } },
@@ -126,18 +128,18 @@ describe('values are refused', () => {
     ],
     [
       'of a socket that agents do not see',
-      { services: { csi: { probe: { csi: { socket: '/run/a/csi.sock' } } } }, agent: { probePaths: ['/run/ab'] } },
-      /services\.csi\.probe\.csi\.socket: .* agent\.probePaths: add \/run\/a to them/,
+      { services: { csi: checking({ csi: { socket: '/run/a/csi.sock' } }) }, agent: { probePaths: ['/run/ab'] } },
+      /services\.csi\.checks\.check\.csi\.socket: .* agent\.probePaths: add \/run\/a to them/,
     ],
     [
       'of a file that agents do not see',
-      { services: { log: { probe: { file: { path: '/run/log' } } } } },
-      /services\.log\.probe\.file\.path: .*agent\.probePaths/,
+      { services: { log: contained({ file: { path: '/run/log' } }) } },
+      /services\.log\.checks\.check\.anyOf\.contained\.file\.path: .*agent\.probePaths/,
     ],
     [
       "of the agent's own loopback",
-      { services: { mirror: { probe: { tcp: { port: 1 }, host: 'Loopback' } } } },
-      /services\.mirror\.probe\.host: .*agent\.hostNetwork/,
+      { services: { mirror: contained({ tcp: { port: 1, host: 'Loopback' } }) } },
+      /services\.mirror\.checks\.check\.anyOf\.contained\.tcp\.host: .*agent\.hostNetwork/,
     ],
     ['of a path that is none', { agent: { probePaths: ['run'] } }, /probePaths/],
     ['of feature files at no path', { agent: { featuresDir: 'features.d' } }, /featuresDir/],

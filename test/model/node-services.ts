@@ -6,6 +6,8 @@ export const POOLS = ['a', 'b'] as const;
 export const NODE_SERVICE_NAMES = ['x', 'y'] as const;
 export const PORTS = [1001, 1002] as const;
 export const CSI_DRIVER = 'csi.example';
+/** Name of the check that agents make. */
+const PROBE = 'port';
 /** What keys of NodeServices have to begin with. */
 export const ALLOWED_PREFIXES = ['svc.example/', 'readiness.k8s.io/'] as const;
 
@@ -64,7 +66,7 @@ export function idsOf({ publish: { label, taint, condition } }: NodeServiceSpec)
 
 /** §10: a verdict of an agent counts only if it was made for the check as it is now: what is asked, and where. */
 export function checkId(name: string, { port, pods }: Checks): string {
-  return `${name} ${port} ${pods === undefined ? 'node' : 'pod'}`;
+  return `${name}/${PROBE} ${port} ${pods === undefined ? 'node' : 'pod'}`;
 }
 
 /** The object as a watch shows it. */
@@ -74,10 +76,14 @@ export function observed({ name, spec, status, ...object }: NodeServiceObject): 
     metadata: { ...object, name, creationTimestamp: new Date(object.createdAtMs).toISOString(), resourceVersion: '' },
     spec: {
       ...(spec.pool === undefined ? {} : { nodeSelector: { matchLabels: { [POOL_LABEL]: spec.pool } } }),
-      ...(pods === undefined ? {} : { pods: { namespace: 'default', selector: { matchLabels: { component: pods } } } }),
-      ...(port === undefined ? {} : { probe: { tcp: { port } } }),
-      ...(csi ? { csiDriver: CSI_DRIVER } : {}),
-      ...(device ? { devices: ['edgetpu'] } : {}),
+      checks: [
+        ...(pods === undefined
+          ? []
+          : [{ name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { component: pods } } } }]),
+        ...(port === undefined ? [] : [{ name: PROBE, tcp: { port } }]),
+        ...(csi ? [{ name: 'registered', csiNode: { driver: CSI_DRIVER } }] : []),
+        ...(device ? [{ name: 'device', device: { name: 'edgetpu' } }] : []),
+      ],
       ...(spec.startup ? { mode: 'Startup' } : {}),
       publish: spec.publish,
       ...(spec.unknownField ? { unheardOf: true } : {}),

@@ -1,4 +1,4 @@
-import type { Clock } from '@rollcall/common/clock.ts';
+import { type Clock, momentOf } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
@@ -247,7 +247,7 @@ export class Replica {
       nodeDocument(facts, services());
       queries.planOf(evaluation);
       const proposal = { services: [], keys, rules: rules(), poolLabelSet: () => undefined };
-      new WhatIf(labelerOptions, proposal, clock.monotonic()).changesOn(evaluation);
+      new WhatIf(labelerOptions, proposal, momentOf(clock)).changesOn(evaluation);
       serviceRegistry.propose(serviceRegistry.objects());
       scheduling.explain({ metadata: { name: 'p', namespace: 'default', uid: 'p' }, spec: {} }, [node]).toArray();
       evaluator.heldWithdrawals();

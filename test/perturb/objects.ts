@@ -6,8 +6,10 @@ export const POOL_LABEL = 'nodepool.banzaicloud.io/name';
 
 /** With all that a service can publish; asks its pods and the agents. */
 export const ALPHA = nodeService('alpha', {
-  pods: { namespace: 'default', selector: { matchLabels: { app: 'alpha' } } },
-  probe: { tcp: { port: 9000 } },
+  checks: [
+    { name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { app: 'alpha' } } } },
+    { name: 'port', tcp: { port: 9000 } },
+  ],
   publish: {
     label: 'service.rollcall.dev/alpha',
     taint: { key: 'readiness.k8s.io/alpha', effect: 'NoSchedule' },
@@ -16,11 +18,11 @@ export const ALPHA = nodeService('alpha', {
 });
 
 /** With a label alone; asks the agents alone. */
-export const BETA = nodeService('beta', { probe: { tcp: { port: 9001 } } });
+export const BETA = nodeService('beta', { checks: [{ name: 'port', tcp: { port: 9001 } }] });
 
 /** Its pods do not tolerate its taint. */
 export const GAMMA = nodeService('gamma', {
-  pods: { namespace: 'default', selector: { matchLabels: { app: 'gamma' } } },
+  checks: [{ name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { app: 'gamma' } } } }],
   publish: { label: 'service.rollcall.dev/gamma', taint: { key: 'readiness.k8s.io/gamma', effect: 'NoSchedule' } },
 });
 

@@ -25,7 +25,7 @@ export class ReportingAgent {
   readonly #stop = new AbortController();
   readonly #client: CoordinatorClient;
   readonly #down = new Set<string>();
-  /** Digests of the assigned checks, by service. */
+  /** Digests of the assigned probes, by name. */
   #services: ReadonlyMap<string, string> = new Map();
 
   private constructor({ node, urls, dir }: ReportingAgentOptions, tokenFile: string) {
@@ -87,7 +87,8 @@ export class ReportingAgent {
   }
 
   #reportOn(name: string, digest: string) {
-    const ready = !this.#down.has(name);
+    const [service = ''] = name.split('/');
+    const ready = !this.#down.has(service);
     return { name, ready, since: SINCE, digest, evidence: ready ? 'The service answered' : 'Connection refused' };
   }
 }

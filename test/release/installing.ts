@@ -15,7 +15,7 @@ const FIRST_SERVICE = JSON.stringify({
   apiVersion: 'rollcall.dev/v1alpha1',
   kind: 'NodeService',
   metadata: { name: 'kubelet' },
-  spec: { probe: { tcp: { port: 10250 } } },
+  spec: { checks: [{ name: 'port', tcp: { port: 10250 } }] },
 });
 
 /** Installs as README.md describes: one command, one object, one label. Then uninstalls, and checks that nothing is left. */

@@ -140,7 +140,7 @@ function serviceObject(generation: number) {
   };
   const spec = {
     nodeSelector: { matchLabels: { [GROUP_LABEL]: '0' } },
-    probe: { http: { port: 9000 + generation, path: '/healthz' } },
+    checks: [{ name: 'port', http: { port: 9000 + generation, path: '/healthz' } }],
   };
   return observeNodeService({ metadata, spec } as Parameters<typeof observeNodeService>[0]);
 }

@@ -15,7 +15,7 @@ const SERVICES = 200;
 const CHANGING = 10;
 const WAIT = { timeoutMs: 600_000, everyMs: 500 };
 
-type Status = KubeObject & { status?: { nodesReady?: number; nodesSelected?: number } };
+type Status = KubeObject & { status?: { nodes?: { ready: number } } };
 
 /** A fleet with 200 NodeServices, each for one group of nodes; then ten of a node change at once. */
 export const benchServices: Bench = async (lab, { nodes }) => {
@@ -70,7 +70,7 @@ async function createServices({ cluster }: Lab): Promise<void> {
       metadata: { name },
       spec: {
         nodeSelector: { matchLabels: { [GROUP_LABEL]: groupOf(name) } },
-        probe: { http: { port: 9000, path: '/healthz' } },
+        checks: [{ name: 'port', http: { port: 9000, path: '/healthz' } }],
         publish,
       },
     });
@@ -84,7 +84,7 @@ async function allReady({ cluster, fleet }: Lab): Promise<number> {
     'all to be ready',
     async () => {
       const found = await cluster.api.list<Status>(NODE_SERVICES);
-      return found.reduce((sum, { status }) => sum + (status?.nodesReady ?? 0), 0) === wanted;
+      return found.reduce((sum, { status }) => sum + (status?.nodes?.ready ?? 0), 0) === wanted;
     },
     WAIT,
   );

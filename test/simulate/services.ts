@@ -32,12 +32,14 @@ export function conditionOf({ name }: Pick<ServiceSpec, 'name'>): string {
 /** The spec of the NodeService, as a person would write it. */
 export function specOf(service: ServiceSpec): object {
   const { name, probe, pods, port, tier, taint, condition } = service;
-  const { periodMs: periodMilliseconds, failureThreshold, successThreshold } = service;
-  const times = { periodMilliseconds, timeoutMilliseconds: TIMEOUT_MS, failureThreshold, successThreshold };
+  const { periodMs, failureThreshold, successThreshold } = service;
+  const times = { period: `${periodMs}ms`, timeout: `${TIMEOUT_MS}ms`, failureThreshold, successThreshold };
   return {
     ...(tier ? { nodeSelector: { matchLabels: { [TIER_LABEL]: tier } } } : {}),
-    ...(pods ? { pods: { namespace: 'apps', selector: { matchLabels: { app: name } } } } : {}),
-    ...(probe ? { probe: { [probe]: { port }, ...(pods ? { host: 'Node' } : {}), ...times } } : {}),
+    checks: [
+      ...(pods ? [{ name: 'pod', pods: { namespace: 'apps', selector: { matchLabels: { app: name } } } }] : []),
+      ...(probe ? [{ name: 'port', [probe]: { port, ...(pods ? { host: 'Node' } : {}) }, ...times }] : []),
+    ],
     publish: {
       label: labelOf(service),
       ...(taint ? { taint: { key: taintOf(service), effect: 'NoSchedule' } } : {}),

@@ -214,13 +214,15 @@ async function createServices({ api, realNodes }: SoakCluster, mirrorPort: numbe
     taint: { key: `readiness.k8s.io/${name}`, effect: 'NoSchedule' },
     condition: `${SERVICE_LABEL_PREFIX}${name}`,
   });
-  const probe = (port: number) => ({ http: { port, path: '/healthz' } });
-  await api.post(NODE_SERVICES, nodeService('mirror', { probe: probe(mirrorPort), publish: publish('mirror') }));
+  const probe = (port: number) => ({ name: 'port', http: { port, path: '/healthz' } });
+  await api.post(NODE_SERVICES, nodeService('mirror', { checks: [probe(mirrorPort)], publish: publish('mirror') }));
   if (realNodes.length === 0) return;
   const web = {
     nodeSelector: { matchLabels: { [REAL_LABEL]: 'true' } },
-    pods: { namespace: 'default', selector: { matchLabels: { component: 'web' } } },
-    probe: probe(WEB_PORT),
+    checks: [
+      { name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { component: 'web' } } } },
+      probe(WEB_PORT),
+    ],
     publish: publish('web'),
   };
   await api.post(NODE_SERVICES, nodeService('web', web));

@@ -154,6 +154,6 @@ function countsOf(counts: ReadonlyMap<State, number>): object {
   return { ready: of('ready'), notReady: of('not ready') + of('silent'), unknown: 0 };
 }
 
-function statusCounts({ nodesReady = 0, nodesNotReady = 0, nodesUnknown = 0 }: ServiceStatus): object {
-  return { ready: nodesReady, notReady: nodesNotReady, unknown: nodesUnknown };
+function statusCounts({ nodes }: ServiceStatus): object {
+  return { ready: nodes?.ready ?? 0, notReady: nodes?.notReady ?? 0, unknown: nodes?.unknown ?? 0 };
 }

@@ -187,6 +187,7 @@ export const SHARED_ROOT_FILES: readonly string[] = [
   'coordinator/src/model/pools.ts',
   'agent/src/config.ts',
   'agent/src/collector-metrics.ts',
+  'agent/src/host-lookup.ts',
   'agent/src/path-turns.ts',
 ];
 

@@ -1,4 +1,5 @@
 import { connect as connectSocket, type NetConnectOpts, type Socket } from 'node:net';
+import type { ProbeTarget } from '@rollcall/common/report.ts';
 import type { ProbeAddress } from './types.ts';
 
 /** Opens a connection, like `connect` of `node:net`. */
@@ -65,8 +66,9 @@ export function isConnectedToItself(socket: Socket): boolean {
   return socket.localPort === socket.remotePort && socket.localAddress === socket.remoteAddress;
 }
 
-/** An address as `connect` takes it, whatever else the object holds. */
-export function socketAddress(address: ProbeAddress): ProbeAddress {
+/** An address as `connect` takes it, whatever else the object holds. Throws for a name, which nothing connects to. */
+export function socketAddress(address: ProbeAddress): ProbeTarget | { path: string } {
+  if ('name' in address) throw codedError('EINVAL');
   return 'path' in address ? { path: address.path } : { host: address.host, port: address.port };
 }
 

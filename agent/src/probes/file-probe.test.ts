@@ -8,12 +8,12 @@ import { within } from './testing/limits.ts';
 import { temporaryDirectory } from './testing/local-files.ts';
 
 /** A file that was written to just now, and who looks at it. */
-function watched(settings: { maxAgeSeconds?: number } = {}) {
+function watched(settings: { maxAgeMilliseconds?: number; expectedFirstLine?: string } = {}) {
   const directory = temporaryDirectory();
   const file = path.join(directory, 'file');
   const clock = new FakeClock();
-  const write = () => {
-    writeFileSync(file, '');
+  const write = (text = '') => {
+    writeFileSync(file, text);
     utimesSync(file, clock.now() / 1000, clock.now() / 1000);
   };
   write();
@@ -39,7 +39,7 @@ describe('a probe of a file', () => {
   });
 
   it('is soft when the file grows old, until it is written again', async () => {
-    const { clock, look, write } = watched({ maxAgeSeconds: 60 });
+    const { clock, look, write } = watched({ maxAgeMilliseconds: 60_000 });
     await clock.advance(60_000);
     expect(await look()).toBe('healthy: file FILE is fresh');
     await clock.advance(1);
@@ -48,6 +48,26 @@ describe('a probe of a file', () => {
     expect(await look()).toBe('soft: file FILE was not written to for more than 60 s');
     write();
     expect(await look()).toBe('healthy: file FILE is fresh');
+  });
+
+  it('says its first line where that is not the expected one', async () => {
+    const { look, write } = watched({ expectedFirstLine: 'ok' });
+    expect(await look()).toBe('soft: file FILE has no first line');
+    write('ok\nall the rest');
+    expect(await look()).toBe('healthy: file FILE says what is expected');
+    write('ok\r\n');
+    expect(await look()).toBe('healthy: file FILE says what is expected');
+    write('disk 3 is \u001b[31mslow\nok');
+    expect(await look()).toBe('soft: file FILE says: disk 3 is \\u{1b}[31mslow');
+    write('x'.repeat(5000));
+    expect(await look()).toBe(`soft: file FILE says: ${'x'.repeat(200)}`);
+  });
+
+  it('is judged by its age before its line', async () => {
+    const { look, write, clock } = watched({ maxAgeMilliseconds: 1000, expectedFirstLine: 'ok' });
+    write('ok');
+    await clock.advance(1001);
+    expect(await look()).toBe('soft: file FILE was not written to for more than 1 s');
   });
 
   it('does not take a directory, or what a link shows of elsewhere, for the file', async () => {
@@ -60,7 +80,13 @@ describe('a probe of a file', () => {
     expect(await look()).toBe('hard: file FILE is a link that leads out of --probe-paths');
   });
 
-  it.each([0, -1, '60', null])('is refused with an age that is none: %j', (maxAgeSeconds) => {
-    expect(() => openLineFor({ kind: 'file', path: '/x', maxAgeSeconds })).toThrow('its maxAgeSeconds is not');
+  it('is refused with a line that is none', () => {
+    expect(() => openLineFor({ kind: 'file', path: '/x', expectedFirstLine: 1 })).toThrow('expectedFirstLine is not');
+  });
+
+  it.each([0, -1, '60', null])('is refused with an age that is none: %j', (maxAgeMilliseconds) => {
+    expect(() => openLineFor({ kind: 'file', path: '/x', maxAgeMilliseconds })).toThrow(
+      'its maxAgeMilliseconds is not',
+    );
   });
 });

@@ -1,25 +1,44 @@
+import { clean } from '@rollcall/common/clean.ts';
 import { lineWithoutConnection } from './idle-line.ts';
 import { createProbe } from './probe.ts';
 import type { ProbeKind } from './types.ts';
 
+/** Characters of a line that is shown as the reason. */
+const SHOWN_MAX = 200;
+
 /**
- * Healthy while there is a regular file; with `maxAgeSeconds`, one that was written to within that time. It is not
- * opened, and nothing of it is read.
+ * Healthy while there is a regular file; with `maxAgeMilliseconds`, one that was written to within that time; with
+ * `expectedFirstLine`, one that begins with this line: otherwise its line is the reason. Nothing else of it is read.
  */
 export const file: ProbeKind = {
   kind: 'file',
   pathOf: ({ path = '' }) => path,
-  prepare({ maxAgeSeconds = Number.POSITIVE_INFINITY }, { clock, paths }) {
-    if (typeof maxAgeSeconds !== 'number' || !(maxAgeSeconds > 0)) return 'its maxAgeSeconds is not a number above 0';
+  prepare({ maxAgeMilliseconds = Number.POSITIVE_INFINITY, expectedFirstLine }, { clock, paths }) {
+    if (typeof maxAgeMilliseconds !== 'number' || !(maxAgeMilliseconds > 0))
+      return 'its maxAgeMilliseconds is not a number above 0';
+    if (expectedFirstLine !== undefined && typeof expectedFirstLine !== 'string')
+      return 'its expectedFirstLine is not a text';
     const probe = createProbe('file', clock, async (target, signal) => {
-      const found = await paths.find('path' in target ? target.path : '', signal);
+      const found = await paths.find('path' in target ? target.path : '', signal, expectedFirstLine !== undefined);
       if ('says' in found) return found;
       found.close();
       if (found.kind !== 'file') return { healthy: false, isProof: true, says: 'is not a regular file' };
-      const isFresh = clock.now() - found.modifiedMs <= maxAgeSeconds * 1000;
-      if (!isFresh) return { healthy: false, says: `was not written to for more than ${maxAgeSeconds} s` };
-      return { healthy: true, says: maxAgeSeconds === Number.POSITIVE_INFINITY ? 'is there' : 'is fresh' };
+      const isFresh = clock.now() - found.modifiedMs <= maxAgeMilliseconds;
+      if (!isFresh) return { healthy: false, says: `was not written to for more than ${maxAgeMilliseconds / 1000} s` };
+      const { firstLine = '' } = found;
+      if (expectedFirstLine !== undefined && firstLine !== expectedFirstLine) {
+        return { healthy: false, says: firstLine === '' ? 'has no first line' : `says: ${shown(firstLine)}` };
+      }
+      const isPlain = expectedFirstLine === undefined && maxAgeMilliseconds === Number.POSITIVE_INFINITY;
+      return {
+        healthy: true,
+        says: isPlain ? 'is there' : expectedFirstLine === undefined ? 'is fresh' : 'says what is expected',
+      };
     });
     return lineWithoutConnection(probe);
   },
 };
+
+function shown(line: string): string {
+  return clean([...line].slice(0, SHOWN_MAX).join(''));
+}

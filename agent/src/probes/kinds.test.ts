@@ -33,6 +33,8 @@ it.each([
   [{ kind: 'grpc' }, 10],
   [{ kind: 'csi', socket: '/x' }, 10],
   [{ kind: 'file', path: '/x' }, 1],
+  [{ kind: 'dns' }, 1],
+  [{ kind: 'kubernetesService' }, 1],
 ])('%o is asked over a new connection at least once in %d rounds', (spec, rounds) => {
   expect(openLineFor(spec)(() => {}).freshEveryRounds).toBe(rounds);
 });

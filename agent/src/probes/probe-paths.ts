@@ -16,8 +16,12 @@ export type FoundFile = {
   kind: 'socket' | 'file' | 'other';
   /** Wall clock, milliseconds since the epoch. */
   modifiedMs: number;
+  /** Of a regular file, if it was asked for: what is before the first line break, at most `FIRST_LINE_BYTES`. */
+  firstLine?: string;
   close(): void;
 };
+
+export const FIRST_LINE_BYTES = 1024;
 
 /**
  * The sockets and files that this agent may look at: those below the directories that its own configuration names.
@@ -43,12 +47,12 @@ export class ProbePaths {
   }
 
   /** What is at the path, or why it was not looked at. Rejects as fs does, or with the signal's reason. */
-  async find(path: string, signal: AbortSignal): Promise<FoundFile | ProbeAnswer> {
+  async find(path: string, signal: AbortSignal, withFirstLine = false): Promise<FoundFile | ProbeAnswer> {
     const noTurn = await this.#turns.begin(path, signal);
     if (noTurn) {
       return { healthy: false, isUnknown: true, says: `was not checked: ${noTurn.hanging.join(', ')} did not answer` };
     }
-    const looked = this.#look(path).finally(() => this.#turns.end(path));
+    const looked = this.#look(path, withFirstLine).finally(() => this.#turns.end(path));
     const found = await unlessAborted(looked, signal, (late) => late?.close());
     return found ?? { healthy: false, isProof: true, says: 'is a link that leads out of --probe-paths' };
   }
@@ -62,7 +66,7 @@ export class ProbePaths {
   }
 
   /** `undefined` for what is outside of the directories. */
-  async #look(path: string): Promise<FoundFile | undefined> {
+  async #look(path: string, withFirstLine: boolean): Promise<FoundFile | undefined> {
     const opened = await open(path);
     try {
       const real = opened.realPath();
@@ -73,10 +77,12 @@ export class ProbePaths {
       const [stats, there] = [await opened.stats(), await lstat(real)];
       // The handle may also lead to a file that was deleted, or to one of another mount namespace.
       if (idOf(stats) !== idOf(there)) throw codedError('ENOENT');
+      const kind = stats.isSocket() ? 'socket' : stats.isFile() ? 'file' : 'other';
       return {
         path: opened.path,
         id: idOf(stats),
-        kind: stats.isSocket() ? 'socket' : stats.isFile() ? 'file' : 'other',
+        kind,
+        ...(withFirstLine && kind === 'file' ? { firstLine: await firstLineOf(opened.path) } : {}),
         modifiedMs: Number(stats.mtimeMs),
         close: opened.close,
       };
@@ -120,6 +126,19 @@ async function open(path: string): Promise<Opened> {
       isOpen = false;
     },
   };
+}
+
+async function firstLineOf(path: string): Promise<string> {
+  const fs = process.getBuiltinModule('node:fs');
+  const fd = await inThread<number>((done) => fs.open(path, 'r', done));
+  try {
+    const buffer = Buffer.alloc(FIRST_LINE_BYTES);
+    const bytes = await inThread<number>((done) => fs.read(fd, buffer, 0, buffer.length, 0, done));
+    const [line = ''] = buffer.toString('utf8', 0, bytes).split(/\r?\n/, 1);
+    return line;
+  } finally {
+    fs.closeSync(fd);
+  }
 }
 
 function lstat(path: string): Promise<BigIntStats> {

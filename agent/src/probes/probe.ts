@@ -38,9 +38,10 @@ export function createProbe(protocol: string, clock: Clock, attempt: ProbeAttemp
   };
 }
 
-/** `HOST:PORT`, IPv6 addresses in brackets, or the path. */
+/** `HOST:PORT`, IPv6 addresses in brackets, or the path or name. */
 export function formatTarget(target: ProbeAddress): string {
   if ('path' in target) return target.path;
+  if ('name' in target) return target.name;
   const { host, port } = target;
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -32,6 +32,33 @@ async function ask(kind: ServiceKind, probe: ProbeSpec) {
   return line.ask(service.target, within(5000), true);
 }
 
+describe('what only an agent in the pod network can tell', () => {
+  const apiServer = { host: '10.96.0.1', port: 443 };
+  const placed = (kind: string, place: object) =>
+    watchedServices([{ name: 'x', digest: 'd', probe: { kind } }], {
+      timing: TIMING,
+      place: { hostIp: '10.0.0.7', ownAddresses: ['127.0.0.1', '10.1.2.3'], ownPort: Number.NaN, ...place },
+      clock: systemClock,
+      paths: new ProbePaths([]),
+    })[0];
+
+  it('is asked where it is the same for every pod, whatever the coordinator says of addresses', () => {
+    expect(placed('kubernetesService', { apiServer })).toMatchObject({ target: apiServer });
+    expect(placed('dns', {})).toMatchObject({ target: { name: 'kubernetes.default.svc' } });
+  });
+
+  it.each(['dns', 'kubernetesService'])('is refused on the network of the host: %s', (kind) => {
+    const place = { ownAddresses: ['127.0.0.1', '10.0.0.7'], apiServer };
+    expect(placed(kind, place)).toMatchObject({ refusal: expect.stringContaining('agent.hostNetwork=false') });
+  });
+
+  it('is refused where the kubelet does not say where the API server is', () => {
+    expect(placed('kubernetesService', {})).toMatchObject({
+      refusal: expect.stringContaining('KUBERNETES_SERVICE_HOST'),
+    });
+  });
+});
+
 describe('what an agent watches', () => {
   it('has the times and thresholds of the flags, at the address of the node, where nothing else was told', () => {
     expect(listOf([{ name: 'x', digest: 'd', probe: { ...TCP, port: 8080 } }], '10.0.0.7')).toMatchObject([

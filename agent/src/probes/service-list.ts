@@ -67,6 +67,7 @@ function addressOf(
 ): ProbeAddress | string {
   const path = kind.pathOf?.(spec);
   if (path !== undefined) return paths.refusalOf(path) ?? { path: String(path) };
+  if (kind.addressOf) return kind.addressOf(spec, place);
   const { port } = spec;
   if (port !== undefined && !isPort(port)) return 'its port is not valid';
   const target = told.target ?? (port === undefined ? undefined : { host: place.hostIp, port });

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import type { ProbeTarget } from '@rollcall/common/report.ts';
+import type { ProbeAddress } from './types.ts';
 
 /** What an agent knows of where it is. */
 export type AddressRules = {
@@ -9,6 +10,8 @@ export type AddressRules = {
   ownAddresses: readonly string[];
   /** The port on which this process listens itself; NaN if it does not. */
   ownPort: number;
+  /** The Service of the API server, as the kubelet tells every pod; absent where it does not. */
+  apiServer?: ProbeTarget | undefined;
 };
 
 const LOOPBACK = rangesOf([
@@ -58,10 +61,21 @@ export function refusalOf(
   if (never) return `it is ${never.what}`;
   if (port === ownPort && (isLoopback || isOneOf(ownAddresses, host))) return 'the agent itself listens there';
   // Loopback leads to the node only where the agent is on the network of the host.
-  const sharesNetwork = isIP(hostIp) === 0 || holds(LOOPBACK, hostIp) || isOneOf(ownAddresses, hostIp);
-  if (isLoopback && !sharesNetwork) return 'it is loopback, and the agent is not on the network of the host';
+  if (isLoopback && !isOnHostNetwork({ hostIp, ownAddresses }))
+    return 'it is loopback, and the agent is not on the network of the host';
   if (isLoopback || isOneOf([hostIp, ...podAddresses], host)) return undefined;
   return 'it belongs neither to this node nor to a pod of the service on it';
+}
+
+/** Whether this process is on the network of its node; taken for granted where the address of the node is a name. */
+export function isOnHostNetwork({ hostIp, ownAddresses }: Pick<AddressRules, 'hostIp' | 'ownAddresses'>): boolean {
+  return isIP(hostIp) === 0 || holds(LOOPBACK, hostIp) || isOneOf(ownAddresses, hostIp);
+}
+
+/** An address that means the same for every pod, or why this agent cannot ask there in their place. */
+export function inPodNetwork(rules: AddressRules, address: ProbeAddress | string): ProbeAddress | string {
+  if (!isOnHostNetwork(rules)) return address;
+  return 'the agent is on the network of the host, and cannot tell what pods reach: run agents in the pod network (agent.hostNetwork=false)';
 }
 
 function metadataOf(cloud: string): string {

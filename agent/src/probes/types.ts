@@ -2,6 +2,7 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { ProbeSpec, ProbeTarget } from '@rollcall/common/report.ts';
 import type { Connect } from './exchange.ts';
 import type { ProbePaths } from './probe-paths.ts';
+import type { AddressRules } from './target-rule.ts';
 
 /**
  * What one probe saw.
@@ -19,8 +20,8 @@ export type ProbeResult = {
   latencyMs?: number;
 };
 
-/** The target of a probe: over the network, or a socket or file of this machine. */
-export type ProbeAddress = ProbeTarget | { path: string };
+/** The target of a probe: over the network, a socket or file of this machine, or a name of DNS. */
+export type ProbeAddress = ProbeTarget | { path: string } | { name: string };
 
 /** Asks a service once. Never rejects: what goes wrong is a finding. Gives up when `signal` aborts. */
 export type Probe = (target: ProbeAddress, signal: AbortSignal) => Promise<ProbeResult>;
@@ -49,6 +50,8 @@ export type ProbeTools = {
   paths: ProbePaths;
   /** How the TCP and TLS probes connect; defaults to `node:net`. */
   connect?: Connect | undefined;
+  /** Takes the place of /etc/resolv.conf. */
+  resolvConf?: string | undefined;
 };
 
 /** A kind of probe. */
@@ -57,6 +60,8 @@ export type ProbeKind = {
   kind: string;
   /** The path of the socket or file that is asked, as the settings have it; `undefined`: it is asked over the network. */
   pathOf?(spec: ProbeSpec): unknown;
+  /** Where it asks whatever the coordinator says of addresses; a string says why it asks nowhere. */
+  addressOf?(spec: ProbeSpec, rules: AddressRules): ProbeAddress | string;
   /** Reads the other settings that go with it; a string says what is wrong with them. */
   prepare(spec: ProbeSpec, tools: ProbeTools): OpenLine | string;
 };

@@ -2,7 +2,7 @@ import { isSubdomain } from '@rollcall/common/config/checks.ts';
 import { fuzzRuns } from '@rollcall/common/testing/fuzz.ts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { namesToAsk, parseResolvConf } from './host-lookup.ts';
+import { namesToAsk, parseResolvConf } from '../host-lookup.ts';
 import { parseReply, problemDetail } from './reply.ts';
 
 const keyword = fc.constantFrom('nameserver', 'search', 'domain', 'options', 'unknown', '#', ';', '\0', '');

@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, Agent as PlainAgent } from 'node:http';
 import { REPLY_BYTES_MAX } from '@rollcall/common/well-known.ts';
-import { createLookup } from './host-lookup.ts';
+import { createLookup } from '../host-lookup.ts';
 
 export type HttpAnswer = { status: number; headers: IncomingHttpHeaders; body: string };
 

@@ -1,6 +1,5 @@
-import { isSubdomain } from '@rollcall/common/config/checks.ts';
 import { parseJson } from '@rollcall/common/parse-json.ts';
-import type { ProbeSpec, ProbeTarget } from '@rollcall/common/report.ts';
+import { isProbeName, type ProbeSpec, type ProbeTarget } from '@rollcall/common/report.ts';
 import type { ToldService } from '../probes/service-list.ts';
 
 /** As many as fit into a report. */
@@ -19,7 +18,7 @@ function readServices(entries: readonly unknown[], caBundles: JsonObject): ToldS
   for (const entry of entries.slice(0, SERVICES_MAX)) {
     if (!isObject(entry)) continue;
     const { name, digest } = entry;
-    if (typeof name !== 'string' || !isSubdomain(name) || !isDigest(digest) || services.has(name)) continue;
+    if (typeof name !== 'string' || !isProbeName(name) || !isDigest(digest) || services.has(name)) continue;
     services.set(name, readService({ name, digest }, entry, caBundles));
   }
   return [...services.values()];

@@ -9,6 +9,8 @@ import { stage as catalogStage, nodeService } from '../state/services/service-re
 import { Slices } from './console/slices.ts';
 import { type DiffOptions, diff } from './diff.ts';
 
+const DRIVER = { name: 'registered', csiNode: { driver: 'csi.test' } };
+const PORT = { name: 'port', tcp: { port: 1 } };
 const POOL = 'example.com/pool';
 
 const set = (name: string, labels: Record<string, string>, metadata: object = {}) => ({
@@ -141,20 +143,18 @@ describe('a proposed service', () => {
     const { addNode, ask } = fleetOf();
     addNode('a');
     const publish = { label: 'example.com/ready' };
-    const { nodes, notes } = await ask([service('new', { csiDriver: 'csi.test', publish })]);
+    const { nodes, notes } = await ask([service('new', { checks: [DRIVER], publish })]);
     expect(notes).toEqual([]);
     expect(nodes.flatMap(({ changes }) => changes)).toEqual([]);
-    const probed = await ask([service('new', { probe: { tcp: { port: 1 } }, publish })]);
+    const probed = await ask([service('new', { checks: [PORT], publish })]);
     expect(probed.notes).toEqual([
-      "What the agents' probe of new will say is not known yet where it is new or changed: until then nothing is set for it",
+      "What the agents' probes of new will say is not known yet where it is new or changed: until then nothing is set for it",
     ]);
   });
 
   test('that would not be accepted is a problem', async () => {
     const { ask } = fleetOf();
-    const { problems, notes } = await ask([
-      service('bad', { probe: { tcp: { port: 1 } }, publish: { label: 'kubernetes.io/x' } }),
-    ]);
+    const { problems, notes } = await ask([service('bad', { checks: [PORT], publish: { label: 'kubernetes.io/x' } })]);
     expect(problems).toEqual([expect.stringMatching(/^NodeService bad would not be accepted \(\w+\): ./)]);
     expect(notes).toEqual([]);
   });
@@ -219,7 +219,7 @@ describe('pods that would be evicted', () => {
     [false, []],
   ])('for a service are named as far as that evicts (%s)', async (evictReadiness, evicted) => {
     const { addNode, ask, serviceRegistry, config } = fleetOf([pod('needs', { 'example.com/ready': 'true' })]);
-    const service = (label: string) => ({ csiDriver: 'csi.test', publish: { label } });
+    const service = (label: string) => ({ checks: [DRIVER], publish: { label } });
     serviceRegistry.handlers.onReplace([nodeService('csi', service('example.com/ready'))]);
     addNode('a', 'gold', { 'example.com/ready': 'true' });
     const proposed = { kind: 'NodeService', metadata: { name: 'csi' }, spec: service('example.com/another') };

@@ -1,4 +1,4 @@
-import type { Clock } from '@rollcall/common/clock.ts';
+import { type Clock, momentOf } from '@rollcall/common/clock.ts';
 import type { DiffDocument, DiffedNode, DiffRequest } from '@rollcall/common/console.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { reservedKeys, sortPoolLabels } from '../decide/labelers/pool-keys.ts';
@@ -9,6 +9,7 @@ import type { KubeObject, Pod } from '../kube/objects.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import type { ServiceKeys } from '../model/keys/key-entry.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
+import { probeChecksOf } from '../model/services.ts';
 import { type ObservedPoolLabelSet, observePoolLabelSet } from '../state/pool-label-sets.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
@@ -60,7 +61,7 @@ export async function diff(
     rules: ruled?.ruleSet ?? rules?.ruleSet,
     poolLabelSet: (pool: string | undefined) => poolLabelSets.of(pool),
   };
-  const whatIf = new WhatIf(labelerOptions, proposal, clock.monotonic());
+  const whatIf = new WhatIf(labelerOptions, proposal, momentOf(clock));
   const names = queries.names();
   const nodes: DiffedNode[] = [];
   for (const name of names) {
@@ -129,9 +130,9 @@ function sort(objects: readonly object[], { poolNamespace }: CoordinatorConfig, 
 
 function notesOn(services: readonly ObservedNodeService[], refusals: ReadonlyMap<string, unknown>): string[] {
   return services.flatMap(({ name, service }) => {
-    if (refusals.has(name) || !service.probe) return [];
+    if (refusals.has(name) || probeChecksOf(service).length === 0) return [];
     return [
-      `What the agents' probe of ${name} will say is not known yet where it is new or changed: until then nothing is set for it`,
+      `What the agents' probes of ${name} will say is not known yet where it is new or changed: until then nothing is set for it`,
     ];
   });
 }

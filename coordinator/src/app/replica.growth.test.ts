@@ -48,7 +48,10 @@ const metadataOf = (name: string, generation: number) => ({
 function nodeService(generation: number): KubeObject {
   const selector = { matchExpressions: [{ key: 'app', operator: 'In', values: ['app-1', `other-${generation}`] }] };
   const taint = { key: 'example.com/no-a', value: `${generation}`, effect: 'NoSchedule' };
-  const spec = { pods: { namespace: 'ci', selector }, publish: { label: 'example.com/a', taint } };
+  const spec = {
+    checks: [{ name: 'pod', pods: { namespace: 'ci', selector } }],
+    publish: { label: 'example.com/a', taint },
+  };
   return { metadata: metadataOf('a', generation), spec } as KubeObject;
 }
 

@@ -8,6 +8,7 @@ import type { LabelerOptions } from '../decide/labelers/index.ts';
 import { reservedKeys } from '../decide/labelers/pool-keys.ts';
 import { openRules } from '../decide/rules/files/rule-directory.ts';
 import type { RuleSet } from '../decide/rules/rule-set.ts';
+import { asksFor } from '../model/services.ts';
 import { Scheduling } from '../scheduler/scheduling.ts';
 import { Fleet } from '../state/fleet.ts';
 import { Holds } from '../state/holds/holds.ts';
@@ -143,7 +144,10 @@ export async function createReplica(context: ReplicaContext) {
   // What is watched.
   // Packing needs to know what nodes can allocate.
   const packs = config.schedulerListen !== 'off' && config.placing.podSelector !== undefined;
-  let wholeNodes = packs || keys.needsWholeNodes || rules?.ruleSet.usesResources === true;
+  const servicesNeedWhole = () =>
+    keys.needsWholeNodes ||
+    serviceRegistry.watched().some((service) => asksFor(service, 'resource') || asksFor(service, 'condition'));
+  let wholeNodes = packs || servicesNeedWhole() || rules?.ruleSet.usesResources === true;
   const watches = createWatches({
     config,
     client,
@@ -213,7 +217,7 @@ export async function createReplica(context: ReplicaContext) {
     logger,
   });
   serviceRegistry.onChange((uids) => {
-    if (keys.needsWholeNodes) watchWhole();
+    if (servicesNeedWhole()) watchWhole();
     watches.servicesChanged();
     controller.servicesChanged(uids);
   });
@@ -236,7 +240,7 @@ export async function createReplica(context: ReplicaContext) {
   registerFleetMetrics(registry, {
     refusedPoolKeys: () => (leadershipState.leads() ? pools.refusedKeys() : 0),
     countByFreshness: () => (leadershipState.leads() ? fleet.countByFreshness() : {}),
-    activeGuards: () => (leadershipState.leads() ? fleet.freshness.activeGuards() : []),
+    activeGuards: () => (leadershipState.leads() ? fleet.activeGuards() : []),
     heldBack: () => (leadershipState.leads() ? evaluator.heldBackCount : 0),
     heldWithdrawals: () => (leadershipState.leads() ? evaluator.heldWithdrawals() : []),
     ruleProblems: () => rules?.problems().length ?? 0,
@@ -267,7 +271,7 @@ export async function createReplica(context: ReplicaContext) {
       for (const node of scheduling.extenderService.hintsDue()) hint(node);
       serviceRegistry.podsMayHaveChanged();
       for (const status of statuses) void status.tick();
-      announcer.guards(fleet.term, fleet.freshness.activeGuards());
+      announcer.guards(fleet.term, fleet.activeGuards());
       announcer.withdrawalsHeld(fleet.term, evaluator.heldWithdrawals());
     },
     /** Resolves when nothing is under way that only a leader may do. */

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { configured } from '../model/load.test-fixtures.ts';
+import { probeChecksOf } from '../model/services.ts';
 import { serviceList } from '../state/probe-targets.ts';
 import { stage } from '../state/services/service-registry.test-fixtures.ts';
 import { createAuthority } from '../tls/certificate-authority.ts';
@@ -32,7 +33,7 @@ async function started(...argv: string[]) {
   follow();
   /** The CA bundles that agents get, by service. */
   const bundles = () => {
-    const everywhere = serviceRegistry.services().map(({ pods: _pods, ...service }) => service);
+    const everywhere = serviceRegistry.services().map((service) => ({ ...service, checks: probeChecksOf(service) }));
     const { services, caBundles = {} } = serviceList(everywhere, []);
     return Object.fromEntries(services.map(({ name, caBundle }) => [name, caBundle && caBundles[caBundle]]));
   };

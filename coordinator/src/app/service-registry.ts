@@ -4,7 +4,7 @@ import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
 import type { Toleration } from '../kube/objects.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
-import { gitpodServices, type Service, type ServiceTaint } from '../model/services.ts';
+import { gitpodServices, podsChecksOf, type Service, type ServiceTaint } from '../model/services.ts';
 import { type ObservedPod, podsOf } from '../state/observed-pod.ts';
 import type { PodsByNamespace } from '../state/pods-by-namespace.ts';
 import { ServiceRegistry } from '../state/services/service-registry.ts';
@@ -35,10 +35,11 @@ export function createServiceRegistry(
 }
 
 function intolerantPod(service: Service, servicePods: PodsByNamespace<ObservedPod>): string | undefined {
-  const { pods, publish } = service;
-  const { taint } = publish;
-  if (!pods || !taint) return undefined;
-  const own = podsOf(service, [...servicePods.in(pods.namespace)]).filter(({ terminating }) => !terminating);
+  const { taint } = service.publish;
+  if (!taint) return undefined;
+  const namespaces = new Set(podsChecksOf(service).map(({ pods }) => pods.namespace));
+  const all = [...namespaces].flatMap((namespace) => [...servicePods.in(namespace)]);
+  const own = podsOf(service, all).filter(({ terminating }) => !terminating);
   const found = own.find(({ tolerations }) => !tolerates(tolerations, taint));
   return found && `${found.namespace}/${found.name}`;
 }

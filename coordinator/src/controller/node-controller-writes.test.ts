@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
 import type { KubeClient, KubeRequest } from '../kube/client.ts';
 import type { ManagedFieldsEntry, Node } from '../kube/objects.ts';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import { stage } from './node-controller.test-fixtures.ts';
 import type { Subscribers } from './subscribers.ts';
 
@@ -282,7 +282,7 @@ describe('a taint that its NodeService was not seen to take away before', () => 
 
   /** A node that has it although the service is ready there. */
   async function waiting() {
-    const { probe: _, ...service } = serviceOf('ws-daemon', { publish: { taint }, origin });
+    const service = serviceOf('ws-daemon', { checks: [podsCheck('ws-daemon')], publish: { taint }, origin });
     const status = { isNoted: false };
     const proven: string[] = [];
     const taintProven = () => void proven.push(service.name);

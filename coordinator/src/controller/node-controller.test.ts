@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
 import { WhatIf } from '../decide/what-if.ts';
 import { registryOf } from '../model/keys/key-registry.test-fixtures.ts';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { podsCheck, probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import { stage } from './node-controller.test-fixtures.ts';
 
 test('of two hints in one second, each changes the node', async () => {
@@ -61,7 +61,7 @@ test('what would become of a node without a service can be asked: its label, whi
   report('a');
   const keys = registryOf({ watchedServices: [], poolLabels: [] });
   const proposal = { services: [], keys, rules: undefined, poolLabelSet: () => undefined };
-  const without = new WhatIf(options, proposal, 0);
+  const without = new WhatIf(options, proposal, { monotonicMs: 0, wallMs: 0 });
   const evaluation = queries.explain('n');
   const label = { kind: 'label', key: 'gitpod.io/ws-daemon_ready_ns_default' };
   expect(evaluation && without.changesOn(evaluation)).toMatchObject([{ ...label, from: 'true', to: undefined }]);
@@ -122,7 +122,7 @@ test('keys that were written and stay are forgotten as time passes, without anot
 
 test('an agent that has just started takes nothing from its node before it was told what to probe', async () => {
   const service = serviceOf('ws-daemon', {
-    probe: { spec: { kind: 'tcp' }, port: 8080, host: 'Loopback' },
+    checks: [podsCheck('ws-daemon'), probeCheck('ws-daemon', { spec: { kind: 'tcp' }, port: 8080, host: 'Loopback' })],
     origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
   });
   const { fleet, evaluated, addNode, servicePod, agentPod, report, pass } = stage({ services: () => [service] });

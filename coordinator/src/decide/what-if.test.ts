@@ -1,8 +1,8 @@
 import { MANAGED_LABELS_ANNOTATION, SERVICES_STARTED_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
 import { registryOf } from '../model/keys/key-registry.test-fixtures.ts';
-import { serviceOf } from '../model/services.test-fixtures.ts';
-import type { Service } from '../model/services.ts';
+import { podsCheck, probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
+import type { Service, ServiceProbe } from '../model/services.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
 import { intentOf } from './intent/intent.ts';
 import { observed } from './intent/plan-node.test-fixtures.ts';
@@ -16,14 +16,26 @@ import { WhatIf } from './what-if.ts';
 
 const LABEL = 'example.com/a';
 const TAINT = { key: 'example.com/no-a', value: 'true', effect: 'NoExecute' } as const;
-const PODS = { namespace: 'default', selector: { matchLabels: { component: 'ws-daemon' } } };
 
 /** A NodeService whose pod is Ready on the node of the snapshot. */
 function nodeService(change: Partial<Service> = {}): Service {
   const origin = { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 } as const;
-  const service = serviceOf('a', { pods: PODS, publish: { label: LABEL }, origin, ...change });
-  if (!change.probe) delete service.probe;
-  return service;
+  return serviceOf('a', { checks: [podsCheck('ws-daemon')], publish: { label: LABEL }, origin, ...change });
+}
+
+/** One that agents probe, too: at these ports, in checks that are named by their place. */
+function probed(ports: readonly number[], change: Partial<Service> = {}): Service {
+  const probes = ports.map((port, index) => probeCheck(`a/${index}`, probeAt(port)));
+  return nodeService({ checks: [podsCheck('ws-daemon'), ...probes], ...change });
+}
+
+function probeAt(port: number): ServiceProbe {
+  return { spec: { kind: 'tcp' }, port };
+}
+
+/** What the agent said of these checks, all well. */
+function told(...ids: string[]) {
+  return new Map(ids.map((name) => [name, { name, ready: true, since: '', evidence: 'asked', digest: 'd' }]));
 }
 
 type Configured = {
@@ -33,7 +45,7 @@ type Configured = {
   startupGate?: LabelerOptions['startupGate'];
 };
 
-type Situation = Partial<NodeSnapshot> & {
+type Situation = Partial<Omit<NodeSnapshot, 'conditions'>> & {
   readiness?: Record<string, ServiceReadiness>;
   /** Statuses by type. */
   conditions?: Record<string, string>;
@@ -79,7 +91,11 @@ function whatIf(
     rules: then.rules?.(),
     poolLabelSet: (pool: string | undefined) => setOf(pool === 'gold' ? then.poolLabels : undefined) as never,
   };
-  const changes = new WhatIf(options, proposal, nowMs).changesOn({ node, evaluated, intent });
+  const changes = new WhatIf(options, proposal, { monotonicMs: nowMs, wallMs: 0 }).changesOn({
+    node,
+    evaluated,
+    intent,
+  });
   return {
     changes: changes.map(({ kind, key, from, to }) => `${kind} ${key} ${from} ${to}`),
     reasons: changes.map(({ reason }) => reason),
@@ -104,10 +120,9 @@ describe('a new service', () => {
   });
 
   test('would change nothing while the result of its probe is unknown', () => {
-    const service = nodeService({ probe: { spec: { kind: 'tcp' }, port: 1 } });
-    const told = new Map([['a', { name: 'a', ready: true, since: '', evidence: 'another probe', digest: 'd' }]]);
-    expect(whatIf({}, { services: [service] }, { services: told }).changes).toEqual([]);
-    expect(whatIf({}, { services: [service] }, { services: told, labels: { [LABEL]: 'true' } }).changes).toEqual([]);
+    const services = told('a/0');
+    expect(whatIf({}, { services: [probed([1])] }, { services }).changes).toEqual([]);
+    expect(whatIf({}, { services: [probed([1])] }, { services, labels: { [LABEL]: 'true' } }).changes).toEqual([]);
   });
 
   test('would change nothing on nodes that it is not for', () => {
@@ -172,23 +187,36 @@ describe('a service that is there', () => {
   });
 
   test('keeps what the agent said of it as long as its probe is the same', () => {
-    const told = new Map([['a', { name: 'a', ready: true, since: '', evidence: 'asked', digest: 'd' }]]);
-    const before = nodeService({ probe: { spec: { kind: 'tcp' }, port: 1 } });
-    const situation = { services: told, readiness: { a: notReady } };
-    const then = (port: number) => ({
-      services: [nodeService({ probe: { spec: { kind: 'tcp' }, port }, mode: 'Startup' })],
+    const situation = { services: told('a/0'), readiness: { a: notReady } };
+    const then = (port: number) => ({ services: [probed([port], { mode: 'Startup' })] });
+    const now = { services: [probed([1])] };
+    expect(whatIf(now, then(1), situation).changes).toEqual([`label ${LABEL} undefined true`]);
+    expect(whatIf(now, then(2), situation).changes).toEqual([]);
+  });
+
+  test('keeps what the agent said of each probe that is the same, beside one that is another', () => {
+    const readiness = { a: ready };
+    const [now, then] = [{ services: [probed([1, 2])] }, { services: [probed([1, 3])] }];
+    const situation = { ...labeled, readiness, services: told('a/0', 'a/1') };
+    expect(whatIf(now, then, situation).changes).toEqual([]);
+    const failed = told('a/0', 'a/1');
+    failed.set('a/0', { name: 'a/0', ready: false, since: '', evidence: 'refused', digest: 'd' });
+    expect(whatIf(now, then, { ...situation, services: failed })).toEqual({
+      changes: [`label ${LABEL} true undefined`],
+      reasons: ['refused'],
     });
-    expect(whatIf({ services: [before] }, then(1), situation).changes).toEqual([`label ${LABEL} undefined true`]);
-    expect(whatIf({ services: [before] }, then(2), situation).changes).toEqual([]);
+    const edited = told('a/0', 'a/1');
+    edited.set('a/1', { name: 'a/1', ready: false, since: '', evidence: 'refused', digest: 'd' });
+    expect(whatIf(now, then, { ...situation, services: edited }).changes).toEqual([]);
   });
 
   test('is not yet found missing by an agent that got its check long ago', () => {
-    const service = nodeService({ probe: { spec: { kind: 'tcp' }, port: 1 } });
+    const service = probed([1]);
     const situation = {
       ...labeled,
       services: new Map(),
       readiness: { a: ready },
-      toldMs: new Map([[service.name, 0]]),
+      toldMs: new Map([['a/0', 0]]),
     };
     const then = { services: [{ ...service, mode: 'Startup' as const }] };
     expect(whatIf({ services: [service] }, then, situation, 60_000).changes).toEqual([]);

@@ -1,6 +1,7 @@
+import type { Moment } from '@rollcall/common/clock.ts';
 import type { KeyRegistry } from '../model/keys/key-registry.ts';
 import { selects } from '../model/label-selector.ts';
-import type { Service } from '../model/services.ts';
+import { probeChecksOf, type Service } from '../model/services.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
@@ -40,14 +41,13 @@ export class WhatIf {
   readonly #proposal: Proposal;
   readonly #current: readonly Service[];
   readonly #labelers: Labelers;
-  readonly #nowMs: number;
+  readonly #now: Moment;
 
-  /** `nowMs` is monotonic. */
-  constructor(options: WhatIfOptions, proposal: Proposal, nowMs: number) {
+  constructor(options: WhatIfOptions, proposal: Proposal, now: Moment) {
     const { services, keys, rules } = proposal;
     this.#proposal = proposal;
     this.#current = options.services();
-    this.#nowMs = nowMs;
+    this.#now = now;
     this.#labelers = createLabelers({
       ...options,
       services: () => services,
@@ -83,10 +83,12 @@ export class WhatIf {
   /** Judges by known evidence. No agent has run another probe yet, so its result is unknown. */
   #judge(service: Service, before: Service | undefined, isStarted: boolean, snapshot: NodeSnapshot): ServiceReadiness {
     if (isStarted) return { state: 'ready', reason: 'it was ready on the node once', cause: 'evidence', sinceMs: 0 };
-    const isSameProbe = JSON.stringify(before?.probe) === JSON.stringify(service.probe);
+    const probesBefore = new Map(before && probeChecksOf(before).map(({ id, probe }) => [id, JSON.stringify(probe)]));
     const services = new Map(snapshot.services);
-    if (!isSameProbe) services.delete(service.name);
-    return { ...judgeService(service, { ...snapshot, services, toldMs: new Map() }, this.#nowMs), sinceMs: 0 };
+    for (const { id, probe } of probeChecksOf(service)) {
+      if (probesBefore.get(id) !== JSON.stringify(probe)) services.delete(id);
+    }
+    return { ...judgeService(service, { ...snapshot, services, toldMs: new Map() }, this.#now), sinceMs: 0 };
   }
 }
 

@@ -120,6 +120,7 @@ describe('parseReport', () => {
   it.each([
     ['services[0].ready', { ...full, services: [{ ...service, ready: 'yes' }] }],
     ['services[0].name', { ...full, services: [{ ...service, name: 'Not/A/Name' }] }],
+    ['services[0].name', { ...full, services: [{ ...service, name: 'a/b/c/d' }] }],
     ['services[1].name', { ...full, services: [service, service] }],
     ['services[0].since', { ...full, services: [{ ...service, since: 'yesterday' }] }],
     ['services[0].since', { ...full, services: [{ ...service, since: '2026-13-01T00:00:00Z' }] }],

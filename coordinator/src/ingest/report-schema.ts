@@ -2,6 +2,8 @@ import {
   DEVICE_BUSES,
   type FullReport,
   type Heartbeat,
+  isProbeName,
+  PROBE_NAME_LENGTH_MAX,
   PROTOCOL_VERSION,
   type Unread,
 } from '@rollcall/common/report.ts';
@@ -20,7 +22,7 @@ export const REPORT_LIMITS = {
   nodeName: 253,
   boot: 128,
   digest: 128,
-  serviceName: 253,
+  serviceName: PROBE_NAME_LENGTH_MAX,
   evidence: 4096,
   key: 128,
   value: 1024,
@@ -64,7 +66,7 @@ const timestamp = z.string().check(
 );
 
 const service = z.object({
-  name: z.string().check(z.maxLength(REPORT_LIMITS.serviceName), z.regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/)),
+  name: z.string().check(z.refine(isProbeName, { error: 'must be the name of a probe: SERVICE or SERVICE/CHECK' })),
   ready: z.boolean(),
   unknown: z.exactOptional(z.literal(true)),
   since: timestamp,

@@ -58,6 +58,8 @@ export type NodeCondition = {
   message?: string;
   /** RFC 3339. */
   lastTransitionTime?: string | null;
+  /** RFC 3339. */
+  lastHeartbeatTime?: string | null;
 };
 
 export type Node = KubeObject & {
@@ -91,7 +93,7 @@ export type ResourceSlice = KubeObject & {
     driver: string;
     nodeName?: string;
     pool: { name: string; generation: number; resourceSliceCount: number };
-    devices?: unknown[];
+    devices?: { taints?: { effect: string }[] }[];
   };
 };
 

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { durationMs } from './duration.ts';
 
 /** Returns the path of a field that is missing or not known, or has a value that is not; `undefined` if there is none. */
 export type Check = (value: unknown, path: string) => string | undefined;
@@ -27,6 +28,15 @@ export function oneOf(...known: readonly string[]): Check {
   return (value, path) => (known.includes(value as string) ? undefined : path);
 }
 
+export function listOf(check: Check): Check {
+  return (value, path) =>
+    Array.isArray(value) ? firstOf(value, (each, index) => check(each, `${path}[${index}]`)) : path;
+}
+
+/** A duration such as `10s`. */
+export const duration: Check = (value, path) =>
+  typeof value === 'string' && durationMs(value) !== undefined ? undefined : path;
+
 const texts: Check = (value, path) => (Array.isArray(value) ? firstOf(value, (each) => text(each, path)) : path);
 const labels: Check = (value, path) =>
   isObject(value) ? firstOf(Object.values(value), (each) => text(each, path)) : path;
@@ -34,10 +44,8 @@ const requirement = objectOf(
   { key: text, operator: oneOf('In', 'NotIn', 'Exists', 'DoesNotExist') },
   { values: texts },
 );
-const requirements: Check = (value, path) =>
-  Array.isArray(value) ? firstOf(value, (each, index) => requirement(each, `${path}[${index}]`)) : path;
 
-export const labelSelector = objectOf({}, { matchLabels: labels, matchExpressions: requirements });
+export const labelSelector = objectOf({}, { matchLabels: labels, matchExpressions: listOf(requirement) });
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

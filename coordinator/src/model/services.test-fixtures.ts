@@ -1,17 +1,31 @@
 import { WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
-import type { ReadinessGate, Service } from './services.ts';
+import type { PodsCheck, ProbeCheck, ReadinessGate, Service, ServicePods, ServiceProbe } from './services.ts';
 
 /** A service of Gitpod, or one that is different in something. */
 export function serviceOf(name = 'ws-daemon', change: Partial<Service> = {}): Service {
   return {
     name,
-    pods: { namespace: 'default', selector: { matchLabels: { component: name } } },
-    probe: { spec: { kind: 'tcp' }, port: 8080, host: 'Pod' },
+    checks: [podsCheck(name), probeCheck(name)],
     mode: 'Continuous',
     publish: publishing(`gitpod.io/${name}_ready_ns_default`, `gitpod.io/${name}-not-ready`),
     origin: builtIn('label'),
     ...change,
   };
+}
+
+/** Asks for these pods, or for those with this component in the namespace `default`. */
+export function podsCheck(pods: ServicePods | string): PodsCheck {
+  const wanted =
+    typeof pods === 'string' ? { namespace: 'default', selector: { matchLabels: { component: pods } } } : pods;
+  return { name: 'pod', kind: 'pods', pods: wanted };
+}
+
+/** `id` is the service's name where it is built in. */
+export function probeCheck(
+  id: string,
+  probe: ServiceProbe = { spec: { kind: 'tcp' }, port: 8080, host: 'Pod' },
+): ProbeCheck {
+  return { name: 'probe', kind: 'probe', id, probe };
 }
 
 function builtIn(gate: ReadinessGate): Service['origin'] {

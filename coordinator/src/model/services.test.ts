@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { loadConfig } from './config.ts';
 import { formatUnion } from './label-selector.ts';
-import type { ReadinessGate, Service } from './services.ts';
+import { podsCheck, probeCheck } from './services.test-fixtures.ts';
+import { podsChecksOf, type ReadinessGate, type Service, type ServiceProbe } from './services.ts';
 
 const ENVIRONMENT = { ownNamespace: 'rollcall', podName: undefined, podIp: undefined };
 
@@ -12,12 +13,11 @@ async function services(argv: string[] = []): Promise<Service[]> {
 
 type Settings = { namespace?: string; gate?: ReadinessGate };
 
-function gitpods(name: string, probe: Service['probe'], settings: Settings = {}): Service {
+function gitpods(name: string, probe: ServiceProbe, settings: Settings = {}): Service {
   const { namespace = 'default', gate = 'label' } = settings;
   return {
     name,
-    pods: { namespace, selector: { matchLabels: { component: name } } },
-    ...(probe ? { probe } : {}),
+    checks: [podsCheck({ namespace, selector: { matchLabels: { component: name } } }), probeCheck(name, probe)],
     mode: 'Continuous',
     publish: {
       label: `gitpod.io/${name}_ready_ns_${namespace}`,
@@ -44,7 +44,9 @@ test('the services of Gitpod are known without being written', async () => {
     gitpods('ws-daemon', { spec: { kind: 'tcp' }, port: 8080, host: 'Pod' }),
     gitpods('registry-facade', { spec: HTTPS, port: 31750, host: 'Node' }),
   ]);
-  expect(formatUnion(all.flatMap(({ pods }) => pods?.selector ?? []))).toBe('component in (ws-daemon,registry-facade)');
+  expect(formatUnion(all.flatMap(podsChecksOf).map(({ pods }) => pods.selector))).toBe(
+    'component in (ws-daemon,registry-facade)',
+  );
 });
 
 test('they are as the flags say', async () => {
@@ -65,7 +67,7 @@ test('none is known with --gitpod=false', async () => {
 
 test('without --require-pod the pods only say where a service is', async () => {
   const [wsDaemon] = await services(['--require-pod=false']);
-  expect(wsDaemon?.pods).toMatchObject({ namespace: 'default', optional: true });
+  expect(wsDaemon?.checks[0]).toMatchObject({ kind: 'pods', pods: { namespace: 'default', optional: true } });
 });
 
 test('a list of services in the file is refused, with what is there instead', async () => {

@@ -7,29 +7,106 @@ import {
   WORKSPACE_NODE_LABELS,
   WS_DAEMON,
 } from '@rollcall/common/well-known.ts';
-import type { DevicePredicate } from './inventory/predicate.ts';
+import { type Among, isOrder, type Order } from './inventory/predicate.ts';
 import type { LabelSelector } from './label-selector.ts';
 
 /** Something that has to be up on a node for the node to do its job: what tells whether it is, and what is said of it. */
 export type Service = {
-  /** As agents report it. */
   name: string;
   /** The nodes that it is for; defaults to every node. */
   nodeSelector?: LabelSelector;
-  pods?: ServicePods;
-  probe?: ServiceProbe;
-  /** The node's CSINode has to list this driver. */
-  csiDriver?: string;
-  /** Each has to be so of what the agent sees. */
-  devices?: readonly DeviceRequirement[];
+  /** All have to pass. Names are unique. */
+  checks: readonly ServiceCheck[];
   /** `Startup`: evaluated until it is ready on a node for the first time, by the uid of the node, and then left. */
   mode: 'Continuous' | 'Startup';
+  /** A node that was never ready for longer than this after its creation has failed to start. */
+  startupDeadlineMs?: number;
   publish: Publication;
   origin: ServiceOrigin;
 };
 
-/** What a node has to have, as it is written and as it is meant. */
-export type DeviceRequirement = { text: string; term: DevicePredicate };
+/** One check, or several of which one has to pass. */
+export type ServiceCheck = SingleCheck | AnyOfCheck;
+
+type AnyOfCheck = { name: string; kind: 'anyOf'; checks: readonly SingleCheck[] };
+
+export type SingleCheck =
+  | PodsCheck
+  | ProbeCheck
+  /** The CSINode of the node has to list this driver. */
+  | { name: string; kind: 'csiNode'; driver: string }
+  | InventoryCheck
+  | ConditionCheck;
+
+export type PodsCheck = { name: string; kind: 'pods'; pods: ServicePods };
+
+/** `id`: the name of the check in the list for agents, and in their reports. */
+export type ProbeCheck = { name: string; kind: 'probe'; id: string; probe: ServiceProbe };
+
+/** What agents and drivers tell of the hardware, all of which has to be so. */
+export type InventoryCheck = {
+  name: string;
+  kind: 'device' | 'resource' | 'dra';
+  predicates: readonly InventoryPredicate[];
+};
+
+export type InventoryPredicate =
+  | { kind: 'count' | 'resource' | 'dra'; name: string; test: Order }
+  | { kind: 'driver'; name: string; test: Among };
+
+/** For people: `nvidia-gpu >= 2`, or `the driver nvidia`. */
+export function formatPredicate({ name, test }: InventoryPredicate): string {
+  return isOrder(test) ? `${name} ${test.op} ${test.bound}` : `the driver ${test.values}`;
+}
+
+/** A condition of the Node that another component writes has this status, and its reporter is alive. */
+export type ConditionCheck = {
+  name: string;
+  kind: 'condition';
+  /** Unique among the checks of all services. */
+  id: string;
+  type: string;
+  status: string;
+  /** How long it must have this status. */
+  forMs: number;
+  /** What it means that the Node does not have the condition. */
+  missing: 'Unknown' | 'Pass' | 'Fail';
+  /** One of these pods on the node must be Ready; without any, the condition vouches for itself. */
+  reporter?: Omit<ServicePods, 'optional'>;
+  /** How old its last heartbeat may be, if it must have one. */
+  maxHeartbeatAgeMs?: number;
+};
+
+/** The checks of conditions of a service. */
+export function conditionChecksOf(service: Pick<Service, 'checks'>): ConditionCheck[] {
+  return singleChecksOf(service).filter((check) => check.kind === 'condition');
+}
+
+/** The pods that have to be watched for a service: its own, and those that report conditions that it checks. */
+export function watchedPodsOf(service: Pick<Service, 'checks'>): ServicePods[] {
+  const own = podsChecksOf(service).map(({ pods }) => pods);
+  return [...own, ...conditionChecksOf(service).flatMap(({ reporter }) => reporter ?? [])];
+}
+
+/** The checks of a service, those within `anyOf` among them. */
+export function singleChecksOf({ checks }: Pick<Service, 'checks'>): SingleCheck[] {
+  return checks.flatMap((check) => (check.kind === 'anyOf' ? check.checks : [check]));
+}
+
+/** Whether any of its checks is of this kind. */
+export function asksFor(service: Pick<Service, 'checks'>, wanted: SingleCheck['kind']): boolean {
+  return singleChecksOf(service).some(({ kind }) => kind === wanted);
+}
+
+/** Pods that a service selects, of all its checks. */
+export function podsChecksOf(service: Pick<Service, 'checks'>): PodsCheck[] {
+  return singleChecksOf(service).filter((check) => check.kind === 'pods');
+}
+
+/** What agents probe of a service. */
+export function probeChecksOf(service: Pick<Service, 'checks'>): ProbeCheck[] {
+  return singleChecksOf(service).filter((check) => check.kind === 'probe');
+}
 
 /** Selects its pods. One of them on the node has to be Ready and not terminating. */
 export type ServicePods = {
@@ -117,12 +194,18 @@ export function gitpodServices(options: GitpodOptions, caBundle?: string): Servi
   } = options;
   const service = (name: string, probe: ServiceProbe): Service => ({
     name,
-    pods: {
-      namespace,
-      selector: { matchLabels: { [COMPONENT_LABEL]: name } },
-      ...(requirePod ? {} : { optional: true }),
-    },
-    probe,
+    checks: [
+      {
+        name: 'pod',
+        kind: 'pods',
+        pods: {
+          namespace,
+          selector: { matchLabels: { [COMPONENT_LABEL]: name } },
+          ...(requirePod ? {} : { optional: true }),
+        },
+      },
+      { name: 'probe', kind: 'probe', id: name, probe },
+    ],
     mode: 'Continuous',
     publish: {
       label: readyLabel(name, namespace),

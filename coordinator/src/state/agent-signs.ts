@@ -1,4 +1,4 @@
-import type { Service } from '../model/services.ts';
+import { asksFor, type Service } from '../model/services.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { type AgentSigns, LEAVING_GRACE_MS } from './presence.ts';
@@ -27,11 +27,9 @@ export function agentSignsOf({ node, agentPods, services, wasThere }: Sources, n
 }
 
 /** Whether rollcall itself said on a Node that a service is ready, for which an agent must have spoken. */
-export function saysReady(
-  { owned, conditions, conditionOwners }: ObservedNode,
-  { probe, devices, publish: { label, condition } }: Service,
-): boolean {
-  if (!probe && !devices) return false;
+export function saysReady({ owned, conditions, conditionOwners }: ObservedNode, service: Service): boolean {
+  const { label, condition } = service.publish;
+  if (!asksFor(service, 'probe') && !asksFor(service, 'device')) return false;
   if (label !== undefined && owned.labels.has(label)) return true;
   return (
     condition !== undefined &&

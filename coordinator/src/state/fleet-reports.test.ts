@@ -1,7 +1,7 @@
 import type { FullReport, Heartbeat } from '@rollcall/common/report.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import { agentPod, watchedFleet } from './fleet.test-fixtures.ts';
 import type { FleetOptions } from './fleet.ts';
 import { serviceList } from './probe-targets.ts';
@@ -69,7 +69,7 @@ describe('the reply to a report', () => {
   });
 
   test('has the list of services only where the agent has another one', () => {
-    let services = [serviceOf('a', { pods: undefined, probe: { spec: { kind: 'tcp' }, port: 1 } } as never)];
+    let services = [serviceOf('a', { checks: [probeCheck('a', { spec: { kind: 'tcp' }, port: 1 })] })];
     const { fleet } = started({ services: () => services });
     const { servicesDigest = '', ...first } = fleet.accept(full('b', 1), by('p')).reply;
     expect(first.services).toHaveLength(1);
@@ -110,7 +110,7 @@ describe('the reply to a report', () => {
   });
 
   test('counts for a service only as it was probed, until the agent reports on it as it is now', async () => {
-    const on = (port: number) => [serviceOf('a', { pods: undefined, probe: { spec: { kind: 'tcp' }, port } } as never)];
+    const on = (port: number) => [serviceOf('a', { checks: [probeCheck('a', { spec: { kind: 'tcp' }, port })] })];
     let services = on(1);
     const { fleet, pass } = started({ services: () => services });
     const digest = () => serviceList(services, []).services[0]?.digest ?? '';

@@ -1,7 +1,7 @@
 import type { FullReport } from '@rollcall/common/report.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import type { Service } from '../model/services.ts';
 import { agentPod, fleetWith } from './fleet.test-fixtures.ts';
 
@@ -73,7 +73,7 @@ describe('agents that were never heard', () => {
   });
 
   test('do not count for a label that says nothing of an agent', async () => {
-    const { probe: _, ...byPods } = serviceOf();
+    const byPods = serviceOf('ws-daemon', { checks: [podsCheck('ws-daemon')] });
     const { fleet, healthy, names, begin, pass } = halfStarted([byPods]);
     begin(names, []);
     await pass(40, healthy);

@@ -1,7 +1,7 @@
 import type { FullReport } from '@rollcall/common/report.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { podsCheck, probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import { agentPod, fleetWith } from './fleet.test-fixtures.ts';
 import { serviceList } from './probe-targets.ts';
 
@@ -65,7 +65,9 @@ test('hardware that keeps changing is looked at once a second, and services besi
 
 test('the reply says what to probe, and asks for the next report soon while that is not settled', async () => {
   const clock = new FakeClock();
-  const service = serviceOf('ws-daemon', { probe: { spec: { kind: 'tcp' }, port: 80, host: 'Pod' } });
+  const service = serviceOf('ws-daemon', {
+    checks: [podsCheck('ws-daemon'), probeCheck('ws-daemon', { spec: { kind: 'tcp' }, port: 80, host: 'Pod' })],
+  });
   const fleet = fleetWith({ clock, services: () => [service] });
   fleet.nodeHandlers.onReplace([fleet.observe(NODE)]);
   const identity = {

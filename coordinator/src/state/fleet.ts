@@ -2,7 +2,7 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import { isOlderVersion, type Node } from '../kube/objects.ts';
 import { poolOf } from '../model/pools.ts';
-import type { Service } from '../model/services.ts';
+import type { ConditionCheck, Service } from '../model/services.ts';
 import type { ReportIdentity, SessionResult } from './agent-sessions.ts';
 import { agentSignsOf } from './agent-signs.ts';
 import { CsiNodes } from './csi-nodes.ts';
@@ -12,6 +12,7 @@ import { inventoryOf } from './machines.ts';
 import { type Collection, eventHandlersOf, NodeIndexer } from './node-indexer.ts';
 import type { NodeRecord } from './node-record.ts';
 import { type NodeChange, NodeStore } from './node-store.ts';
+import { NO_CONDITION_OWNERS } from './observed-conditions.ts';
 import { type ObservedNode, observeNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
@@ -302,6 +303,10 @@ export class Fleet {
       sharedLabels: node.shared ?? NO_KEYS,
       ownedConditions: node.conditionOwners?.ours ?? NO_KEYS,
       allocatable: node.allocatable,
+      conditions: node.conditions,
+      conditionWriters: (node.conditionOwners ?? NO_CONDITION_OWNERS).rivals,
+      doubt: (id) => this.#term.reporters.of(id, record),
+      silenceMs: this.#options.windowMs,
       machine: record.machine?.machine,
       inventory: inventoryOf(
         { shown: record.machine, allocatable: node.allocatable, ...this.onDemand.on(name) },
@@ -344,13 +349,20 @@ export class Fleet {
   /** This replica had lost the API server for a while: what was seen is old, and agents may not have reached it. */
   recovered(): void {
     this.freshness.renewAll(this.#options.clock.monotonic());
+    this.#term.reporters.renewAll();
     this.markAll();
   }
 
   tick(): void {
     const now = this.#options.clock.monotonic();
     this.freshness.tick(now);
+    this.#term.reporters.tick(now, this.#options.clock.now());
     for (const node of this.#term.machines.tick(now)) this.#changed(node, false);
+  }
+
+  /** Names of the guards that keep silence, of agents and of reporters, from being held against nodes. */
+  activeGuards(): string[] {
+    return [...this.freshness.activeGuards(), ...this.#term.reporters.activeGuards()];
   }
 
   /** Every node is to be looked at. */
@@ -400,8 +412,14 @@ export class Fleet {
   }
 
   #newTerm(): Term {
-    const { windowMs, guardPercent, clock } = this.#options;
-    return new Term({ windowMs, guardPercent, onChange: (node) => this.#changed(node, true) }, clock.monotonic());
+    const { windowMs, guardPercent, services, clock } = this.#options;
+    const onChange = (node: string) => this.#changed(node, true);
+    const sight = (name: string, { reporter }: ConditionCheck) => {
+      const node = this.#nodes.get(name);
+      const isKnown = node?.conditions && (!reporter || this.servicePods.knows(reporter.namespace));
+      return isKnown ? { ...node, pods: this.servicePods.on(name) } : undefined;
+    };
+    return new Term({ windowMs, guardPercent, services, sight, onChange }, clock.monotonic());
   }
 
   #beginRecord(name: string, wasThere: boolean): void {

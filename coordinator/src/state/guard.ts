@@ -18,7 +18,7 @@ export class Census {
   readonly #heard = { expected: 0, overdue: 0 };
   readonly #unheard = { expected: 0, overdue: 0 };
 
-  add({ pool, expectedMs, wasHeard }: Presence, isOverdue: boolean): void {
+  add({ pool, expectedMs, wasHeard }: Pick<Presence, 'pool' | 'expectedMs' | 'wasHeard'>, isOverdue: boolean): void {
     if (expectedMs === undefined) return;
     count(wasHeard ? this.#heard : this.#unheard, isOverdue);
     if (pool === undefined || !wasHeard) return;

@@ -3,8 +3,11 @@ import type { ManagedFieldsEntry, Node, NodeCondition } from '../kube/objects.ts
 
 export type { NodeCondition };
 
-/** A condition of a Node, and where it is in the list. */
-export type ObservedCondition = Required<NodeCondition> & { index: number };
+/** A condition of a Node, and where it is in the list. `heartbeatMs`: by the wall clock of who wrote it, if it writes any. */
+export type ObservedCondition = Required<Omit<NodeCondition, 'lastHeartbeatTime'>> & {
+  index: number;
+  heartbeatMs?: number;
+};
 
 /** The owners of the conditions of a Node, by type. */
 export type ConditionOwners = {
@@ -43,13 +46,14 @@ export function observeConditions(
   intern: (text: string) => string,
 ): readonly ObservedCondition[] | undefined {
   return status?.conditions
-    ?.map(({ type, status: is, reason = '', message = '', lastTransitionTime = null }, index) => ({
+    ?.map(({ type, status: is, reason = '', message = '', lastTransitionTime = null, lastHeartbeatTime }, index) => ({
       type: intern(type),
       status: intern(is),
       reason: intern(reason),
       message,
       lastTransitionTime,
       index,
+      ...(lastHeartbeatTime ? { heartbeatMs: Date.parse(lastHeartbeatTime) } : {}),
     }))
     .filter(({ type }) => !KUBELET_CONDITIONS.includes(type));
 }

@@ -1,6 +1,6 @@
 import type { Pod, Toleration } from '../kube/objects.ts';
 import { selects } from '../model/label-selector.ts';
-import type { Service } from '../model/services.ts';
+import { type PodsCheck, podsChecksOf, type Service } from '../model/services.ts';
 import { createIntern } from './intern.ts';
 
 /** A Pod, trimmed to what decisions need. */
@@ -53,12 +53,16 @@ export function share<T extends object>(value: T): T {
   return intern(value) as T;
 }
 
-/**
- * The pods on a node that speak for a service. Where a DaemonSet controls any of them, a bare one
- * with the right labels does not count beside it.
- */
-export function podsOf({ pods: wanted }: Pick<Service, 'pods'>, pods: readonly ObservedPod[]): readonly ObservedPod[] {
-  if (!wanted) return [];
+/** The pods on a node that speak for a service, by any of its checks of pods. */
+export function podsOf(service: Pick<Service, 'checks'>, pods: readonly ObservedPod[]): readonly ObservedPod[] {
+  return [...new Set(podsChecksOf(service).flatMap((check) => podsOfCheck(check, pods)))];
+}
+
+/** The pods of one check. Where a DaemonSet controls any of them, a bare one with the right labels does not count beside it. */
+export function podsOfCheck(
+  { pods: wanted }: Pick<PodsCheck, 'pods'>,
+  pods: readonly ObservedPod[],
+): readonly ObservedPod[] {
   const { namespace, selector, daemonSet } = wanted;
   const own = pods.filter((pod) => pod.namespace === namespace && selects(selector, pod.labels));
   if (daemonSet !== undefined) return own.filter((pod) => pod.daemonSet === daemonSet);
@@ -78,10 +82,7 @@ export function isOfNode(
   return createdAtMs >= node.createdAtMs || readySinceMs > node.createdAtMs;
 }
 
-/** A pod of the service that is Ready, not terminating, and of this Node. One is enough. */
-export function readyPodOf(
-  service: Pick<Service, 'pods'>,
-  node: { pods: readonly ObservedPod[]; createdAtMs: number },
-): ObservedPod | undefined {
-  return podsOf(service, node.pods).find((pod) => pod.ready && !pod.terminating && isOfNode(pod, node));
+/** The first of these pods that is Ready, not terminating, and of this Node. One is enough. */
+export function readyPodIn(pods: readonly ObservedPod[], node: { createdAtMs: number }): ObservedPod | undefined {
+  return pods.find((pod) => pod.ready && !pod.terminating && isOfNode(pod, node));
 }

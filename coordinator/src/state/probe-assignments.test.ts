@@ -1,6 +1,6 @@
 import type { FullReport } from '@rollcall/common/report.ts';
 import { describe, expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import type { Service } from '../model/services.ts';
 import { createIntern } from './intern.ts';
 import { nodeRecord } from './node-record.test-fixtures.ts';
@@ -105,17 +105,13 @@ describe('the orders of a node', () => {
   });
 
   test('follow the services, and the labels of the node', () => {
-    const mirror = serviceOf('mirror', { nodeSelector: { matchLabels: { role: 'mirror' } } });
+    const mirror = serviceOf('mirror', {
+      nodeSelector: { matchLabels: { role: 'mirror' } },
+      checks: [probeCheck('mirror', { spec: { kind: 'tcp' }, port: 80, host: 'Loopback' })],
+    });
     const { now, pod, services, label } = orders();
     pod('10.1.0.1');
-    services([
-      serviceOf(),
-      {
-        ...mirror,
-        pods: undefined,
-        probe: { spec: { kind: 'tcp' }, port: 80, host: 'Loopback' },
-      } as unknown as Service,
-    ]);
+    services([serviceOf(), mirror]);
     expect(namesOf(now())).toEqual(['ws-daemon']);
     label({ role: 'mirror' });
     expect(namesOf(now())).toEqual(['mirror', 'ws-daemon']);

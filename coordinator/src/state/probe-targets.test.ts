@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
-import type { Service } from '../model/services.ts';
+import { podsCheck, probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
+import type { Service, ServiceCheck, ServiceProbe } from '../model/services.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { POD_ADDRESSES_MAX, servicesToProbe as toProbe } from './probe-targets.ts';
 
 const TOLERATIONS: readonly never[] = [];
-const SERVICES = [
-  serviceOf('ws-daemon', { probe: { spec: { kind: 'tcp' }, port: 80, host: 'Pod' } }),
-  serviceOf('registry-facade', { probe: { spec: { kind: 'tcp' }, port: 80, host: 'Node' } }),
-];
+const SERVICES = [probed('ws-daemon', 'Pod'), probed('registry-facade', 'Node')];
+
+function probed(name: string, host: NonNullable<ServiceProbe['host']>): Service {
+  return serviceOf(name, { checks: [podsCheck(name), probeCheck(name, { spec: { kind: 'tcp' }, port: 80, host })] });
+}
 
 function pod(component: string, podIP: string, change: Partial<ObservedPod> = {}): ObservedPod {
   const name = `${component}-${podIP}`;
@@ -34,7 +35,9 @@ function servicesToProbe(...given: Parameters<typeof toProbe>) {
 
 const optional = (service: Service): Service => ({
   ...service,
-  ...(service.pods && { pods: { ...service.pods, optional: true } }),
+  checks: service.checks.map((check) =>
+    check.kind === 'pods' ? { ...check, pods: { ...check.pods, optional: true } } : check,
+  ),
 });
 
 describe('servicesToProbe', () => {
@@ -88,39 +91,39 @@ describe('servicesToProbe', () => {
     ]);
   });
 
-  const mirror = (change: Partial<Service>): Service => ({
+  const mirror = (...checks: ServiceCheck[]): Service => ({
     name: 'mirror',
+    checks,
     mode: 'Continuous',
     publish: { label: 'example.com/mirror' },
     origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
-    ...change,
   });
-  const selector = { matchLabels: { component: 'mirror' } };
+  const probing = (probe: ServiceProbe) => probeCheck('mirror/port', probe);
   const spec = { kind: 'tcp' };
 
   test('leaves it to the agent where the node is, for what has no pods', () => {
-    expect(servicesToProbe([mirror({ probe: { spec, port: 80, periodMilliseconds: 200 } })], [])).toEqual([
-      { name: 'mirror', probe: { kind: 'tcp', port: 80 }, periodMilliseconds: 200 },
+    expect(servicesToProbe([mirror(probing({ spec, port: 80, periodMilliseconds: 200 }))], [])).toEqual([
+      { name: 'mirror/port', probe: { kind: 'tcp', port: 80 }, periodMilliseconds: 200 },
     ]);
-    expect(servicesToProbe([mirror({ probe: { spec, port: 80, host: 'Loopback' } })], [])[0]?.target).toEqual({
+    expect(servicesToProbe([mirror(probing({ spec, port: 80, host: 'Loopback' }))], [])[0]?.target).toEqual({
       host: '127.0.0.1',
       port: 80,
     });
   });
 
   test('names no port for what is at a path', () => {
-    expect(servicesToProbe([mirror({ probe: { spec } })], [])).toStrictEqual([{ name: 'mirror', probe: spec }]);
+    expect(servicesToProbe([mirror(probing({ spec }))], [])).toStrictEqual([{ name: 'mirror/port', probe: spec }]);
   });
 
   test('names no address for what is at a path, and asks only where there is a pod of it', () => {
     const csi = { kind: 'csi', socket: '/csi.sock' };
-    const driver = mirror({ probe: { spec: csi }, pods: { namespace: 'default', selector } });
-    expect(servicesToProbe([driver], [pod('mirror', '10.1.0.1')])).toEqual([{ name: 'mirror', probe: csi }]);
+    const driver = mirror(podsCheck('mirror'), probing({ spec: csi }));
+    expect(servicesToProbe([driver], [pod('mirror', '10.1.0.1')])).toEqual([{ name: 'mirror/port', probe: csi }]);
     expect(servicesToProbe([driver], [])).toEqual([]);
   });
 
   test('asks the pod of a DaemonSet, and never a bare one beside it', () => {
-    const service = mirror({ probe: { spec, port: 80 }, pods: { namespace: 'default', selector } });
+    const service = mirror(podsCheck('mirror'), probing({ spec, port: 80 }));
     const bare = pod('mirror', '10.1.0.1');
     const owned = pod('mirror', '10.1.0.2', { daemonSet: 'mirror', ready: false });
     expect(servicesToProbe([service], [bare, owned])[0]?.target?.host).toBe('10.1.0.2');
@@ -128,7 +131,20 @@ describe('servicesToProbe', () => {
   });
 
   test('says nothing of a service that agents are not to ask', () => {
-    expect(servicesToProbe([mirror({ csiDriver: 'ebs' })], [])).toEqual([]);
+    expect(servicesToProbe([mirror({ name: 'registered', kind: 'csiNode', driver: 'ebs' })], [])).toEqual([]);
+  });
+
+  test('names each probe of a service by its check, those within anyOf among them', () => {
+    const checks: ServiceCheck[] = [
+      podsCheck('mirror'),
+      probeCheck('mirror/port', { spec, port: 80 }),
+      { name: 'any', kind: 'anyOf', checks: [probeCheck('mirror/any/path', { spec: { kind: 'unix', path: '/a' } })] },
+    ];
+    const found = servicesToProbe([mirror(...checks)], [pod('mirror', '10.1.0.1')]);
+    expect(found).toEqual([
+      expect.objectContaining({ name: 'mirror/port', target: { host: '10.1.0.1', port: 80 } }),
+      { name: 'mirror/any/path', probe: { kind: 'unix', path: '/a' } },
+    ]);
   });
 
   test('names the address of the target and a few others, however many pods a selector finds', () => {
@@ -143,8 +159,11 @@ describe('servicesToProbe', () => {
 });
 
 describe('the digest of a check', () => {
-  const digestOf = (name: string, probe: object, pods: ObservedPod[] = []) =>
-    toProbe([serviceOf(name, { probe, ...(pods.length > 0 ? {} : { pods: undefined }) } as never)], pods)[0]?.digest;
+  const digestOf = (name: string, probe: object, pods: ObservedPod[] = []) => {
+    const check = probeCheck(name, probe as ServiceProbe);
+    const checks = pods.length > 0 ? [podsCheck(name), check] : [check];
+    return toProbe([serviceOf(name, { checks })], pods)[0]?.digest;
+  };
   const tcp = { spec: { kind: 'tcp' }, port: 80 };
   const http = { spec: { kind: 'http', path: '/' }, port: 80, host: 'Pod' };
 

@@ -1,6 +1,6 @@
 import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeTarget, ServiceList, ServiceToProbe } from '@rollcall/common/report.ts';
-import type { Service, ServiceProbe } from '../model/services.ts';
+import { podsChecksOf, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
 import { type ObservedPod, podsOf } from './observed-pod.ts';
 
@@ -13,21 +13,23 @@ const DIGEST_LENGTH = 16;
 export const POD_ADDRESSES_MAX = 16;
 
 /**
- * What the agent of a node is to probe, and where. Of several pods the one that is not on its way out counts, and one that
+ * What the agent of a node is to probe, check by check, and where. Of several pods the one that is not on its way out counts, and one that
  * is ready before one that is not yet. Where a service has no pod that could be probed it is left out; one that needs no
  * pods is looked for at the address of the node, which the agent knows.
  */
 export function servicesToProbe(services: readonly Service[], pods: readonly ObservedPod[]): ServiceToProbe[] {
-  return services.flatMap((service): ServiceToProbe[] => {
-    const { name, probe } = service;
-    if (!probe) return [];
+  return services.flatMap((service) => {
+    const wanted = podsChecksOf(service);
     const own = podsOf(service, pods);
-    const target = targetOf(probe, own);
-    const how = { name, digest: checkDigest(name, probe, target), ...wireProbe(probe).how };
-    if (target) return [{ ...how, target, ...addressesOf(own, target) }];
-    if (!service.pods || service.pods.optional) return [{ ...how, ...withPort(probe) }];
-    // A socket on the node is there whatever the address of the pod, if there is one at all.
-    return probe.port === undefined && own.length > 0 ? [how] : [];
+    const needsPods = wanted.some((check) => !check.pods.optional);
+    return probeChecksOf(service).flatMap(({ id: name, probe }): ServiceToProbe[] => {
+      const target = targetOf(probe, own);
+      const how = { name, digest: checkDigest(name, probe, target), ...wireProbe(probe).how };
+      if (target) return [{ ...how, target, ...addressesOf(own, target) }];
+      if (!needsPods) return [{ ...how, ...withPort(probe) }];
+      // A socket on the node is there whatever the address of the pod, if there is one at all.
+      return probe.port === undefined && own.length > 0 ? [how] : [];
+    });
   });
 }
 
@@ -72,7 +74,7 @@ function rank({ ready, terminating }: ObservedPod): number {
  * the digests of the checks: nothing that is large is read for each node.
  */
 export function serviceList(services: readonly Service[], pods: readonly ObservedPod[]): ServiceList {
-  const probes = new Map(services.flatMap(({ name, probe }) => (probe ? [[name, wireProbe(probe)] as const] : [])));
+  const probes = new Map(services.flatMap(probeChecksOf).map(({ id, probe }) => [id, wireProbe(probe)]));
   const toProbe = servicesToProbe(services, pods).sort((a, b) => (a.name < b.name ? -1 : 1));
   const bundles = toProbe.flatMap(({ name }) => probes.get(name)?.caBundle ?? []);
   const servicesDigest = digestOf(toProbe.map(({ name, digest, podAddresses }) => ({ name, digest, podAddresses })));

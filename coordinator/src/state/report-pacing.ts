@@ -1,5 +1,5 @@
 import type { ServiceReport } from '@rollcall/common/report.ts';
-import type { Service } from '../model/services.ts';
+import { probeChecksOf, type Service } from '../model/services.ts';
 import { type ObservedPod, podsOf } from './observed-pod.ts';
 
 /** The load that one core carries with ease, TLS included, beside its other work. */
@@ -67,7 +67,7 @@ export function isUnsettled(
   return services.some((service) => {
     const own = podsOf(service, pods);
     if (own.length === 0) return false;
-    const isSeen = !service.probe || reports.some((report) => report.name === service.name && report.ready);
+    const isSeen = probeChecksOf(service).every(({ id }) => reports.some(({ name, ready }) => name === id && ready));
     return !isSeen || !own.some(({ ready, terminating }) => ready && !terminating);
   });
 }

@@ -50,6 +50,22 @@ test('one that moves is counted where it is', () => {
   expect(onChange.mock.calls.flat().sort()).toEqual(['m', 'n']);
 });
 
+test('a device counts unless a taint keeps pods off it', () => {
+  const metadata = { name: 'a', uid: 'a', resourceVersion: '1' };
+  const pool = { name: 'n', generation: 1, resourceSliceCount: 1 };
+  const tainted = (...effects: string[]) => ({ taints: effects.map((effect) => ({ key: 'k', effect })) });
+  const devices = [
+    {},
+    tainted(),
+    tainted('None'),
+    tainted('NoSchedule'),
+    tainted('NoExecute'),
+    tainted('None', 'NoExecute'),
+  ];
+  const observed = observeResourceSlice({ metadata, spec: { driver: 'd', nodeName: 'n', pool, devices } });
+  expect(draDevices([observed]).get('d')).toEqual({ count: 3, isComplete: true });
+});
+
 test('a slice that lists no devices offers none', () => {
   const metadata = { name: 'a', uid: 'a', resourceVersion: '1' };
   const pool = { name: 'n', generation: 1, resourceSliceCount: 1 };

@@ -9,8 +9,13 @@ export type ObservedResourceSlice = OnNode & {
   generation: number;
   /** How many slices its pool has in this generation. */
   slices: number;
+  /** Of its devices those that no taint keeps pods off. */
   devices: number;
 };
+
+function isOffered({ taints = [] }: { taints?: { effect: string }[] }): boolean {
+  return !taints.some(({ effect }) => effect === 'NoSchedule' || effect === 'NoExecute');
+}
 
 export function observeResourceSlice({ metadata, spec }: ResourceSlice): ObservedResourceSlice {
   return {
@@ -22,7 +27,7 @@ export function observeResourceSlice({ metadata, spec }: ResourceSlice): Observe
     pool: spec.pool.name,
     generation: spec.pool.generation,
     slices: spec.pool.resourceSliceCount,
-    devices: spec.devices?.length ?? 0,
+    devices: spec.devices?.filter(isOffered).length ?? 0,
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import type { Service } from '../model/services.ts';
 import { serviceList } from './probe-targets.ts';
 
@@ -7,7 +7,7 @@ const BUNDLE = '-----BEGIN CERTIFICATE-----';
 
 function https(name: string, { caBundle = BUNDLE, port = 1, path = '/' } = {}): Service {
   const spec = { kind: 'https', path, ...(caBundle === '' ? {} : { caBundle }) };
-  return serviceOf(name, { pods: undefined, probe: { spec, port } } as never);
+  return serviceOf(name, { checks: [probeCheck(name, { spec, port })] });
 }
 
 describe('the list of services', () => {

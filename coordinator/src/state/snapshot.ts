@@ -7,6 +7,7 @@ import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
 import type { ObservedPoolLabelSet } from './pool-label-sets.ts';
 import type { Freshness } from './presence.ts';
+import type { Doubt } from './reporters.ts';
 
 /** All that is known about a node at one moment: the only thing that labelers look at. */
 export type NodeSnapshot = {
@@ -34,6 +35,14 @@ export type NodeSnapshot = {
   ownedConditions: ReadonlySet<string>;
   /** `undefined` where only metadata is watched. */
   allocatable: ObservedNode['allocatable'];
+  /** All but the kubelet's; `undefined` where only metadata is watched. */
+  conditions: ObservedNode['conditions'];
+  /** Who writes conditions that are not ours alone: names of field managers, by type. */
+  conditionWriters: ReadonlyMap<string, string>;
+  /** Since when nothing vouches for a condition that a check reads, by the id of the check. */
+  doubt: (id: string) => Doubt;
+  /** How long a node, or a reporter on it, may be silent. */
+  silenceMs: number;
   /** What the agent said last of the machine itself; `undefined` while none has spoken to this replica. */
   machine: Machine | undefined;
   /** What it has, as far as that is known. */

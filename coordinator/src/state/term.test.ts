@@ -4,8 +4,10 @@ import { Term } from './term.ts';
 const NODE = { pool: undefined, cameMs: undefined };
 const THERE = { isExpected: true, wasHeard: true, mayHaveLeft: false };
 
+const QUIET = { onChange: () => {}, services: () => [], sight: () => undefined };
+
 function newTerm() {
-  return new Term({ windowMs: 30_000, guardPercent: 55, onChange: () => {} }, 0);
+  return new Term({ windowMs: 30_000, guardPercent: 55, ...QUIET }, 0);
 }
 
 test('a record ends with its Node, and is counted no more', () => {
@@ -36,7 +38,7 @@ test('all records end with the term', () => {
 });
 
 test('a term is young for one window from when it began', () => {
-  const term = new Term({ windowMs: 30_000, guardPercent: 55, onChange: () => {} }, 50_000);
+  const term = new Term({ windowMs: 30_000, guardPercent: 55, ...QUIET }, 50_000);
   expect([50_000, 79_999, 80_000].map((nowMs) => term.isYoung(nowMs))).toEqual([true, true, false]);
 });
 

@@ -5,8 +5,11 @@ import { createIntern } from './intern.ts';
 import { Machines } from './machines.ts';
 import { NodeRecord } from './node-record.ts';
 import type { AgentSigns } from './presence.ts';
+import { Reporters, type ReportersOptions } from './reporters.ts';
 
 type BeginningNode = Pick<NodeRecord, 'name' | 'uid' | 'cameMs'> & { pool: string | undefined };
+
+export type TermOptions = FreshnessOptions & ReportersOptions;
 
 /**
  * What is heard between the moment when this replica begins to lead and the moment when it begins again: one record for
@@ -14,6 +17,7 @@ type BeginningNode = Pick<NodeRecord, 'name' | 'uid' | 'cameMs'> & { pool: strin
  */
 export class Term {
   readonly freshness: FreshnessTracker;
+  readonly reporters: Reporters;
   readonly machines = new Machines();
   /** The machines of a fleet are much alike. */
   readonly #internDevice = createIntern<DeviceReport>();
@@ -22,10 +26,11 @@ export class Term {
   readonly #beganMs: number;
 
   /** `nowMs` by the monotonic clock. */
-  constructor(options: FreshnessOptions, nowMs: number) {
+  constructor(options: TermOptions, nowMs: number) {
     this.#windowMs = options.windowMs;
     this.#beganMs = nowMs;
     this.freshness = new FreshnessTracker(options, () => this.records(), nowMs);
+    this.reporters = new Reporters(options, () => this.records());
   }
 
   /** Whether agents that were not heard yet may only not have had the time. `nowMs` by the monotonic clock. */

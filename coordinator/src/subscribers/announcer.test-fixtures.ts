@@ -12,7 +12,8 @@ import type { EventNews } from './events/event-object.ts';
 import { GitpodMetrics } from './gitpod-metrics.ts';
 
 export function newTerm(): Term {
-  return new Term({ windowMs: 30_000, guardPercent: 55, onChange: () => {} }, 0);
+  const quiet = { onChange: () => {}, services: () => [], sight: () => undefined };
+  return new Term({ windowMs: 30_000, guardPercent: 55, ...quiet }, 0);
 }
 
 export function nodeWith(labels: Record<string, string>): ObservedNode {

@@ -6,7 +6,7 @@ import { shownReady } from '../decide/shown-ready.ts';
 import type { Service } from '../model/services.ts';
 import type { NodeRecord } from '../state/node-record.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
-import { readyPodOf } from '../state/observed-pod.ts';
+import { podsOf, readyPodIn } from '../state/observed-pod.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
 import type { Term } from '../state/term.ts';
 import { type EventNews, type EventSubject, leaseSubject, packMessages } from './events/event-object.ts';
@@ -155,6 +155,6 @@ function nodeSubject({ name, uid }: Pick<NodeSnapshot, 'name' | 'uid'>): EventSu
 }
 
 function podStartMs(service: Service, snapshot: NodeSnapshot): number | undefined {
-  const startMs = Date.parse(readyPodOf(service, snapshot)?.startTime ?? '');
+  const startMs = Date.parse(readyPodIn(podsOf(service, snapshot.pods), snapshot)?.startTime ?? '');
   return Number.isNaN(startMs) ? undefined : startMs;
 }

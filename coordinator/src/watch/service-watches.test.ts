@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import type { Service } from '../model/services.ts';
 import { fleetWith } from '../state/fleet.test-fixtures.ts';
 import { MemoryApi, podObject, podsPath } from './memory-api.test-fixtures.ts';
@@ -11,12 +11,13 @@ const [BUILT_IN, OWN] = [podsPath('default'), podsPath('db')];
 const daemon = serviceOf('ws-daemon');
 /** That a NodeService asks for. */
 const database = serviceOf('database', {
-  pods: { namespace: 'db', selector: { matchLabels: { app: 'database' } } },
+  checks: [podsCheck({ namespace: 'db', selector: { matchLabels: { app: 'database' } } })],
   origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
 });
+const registered = { name: 'registered', kind: 'csiNode', driver: 'disk.csi' } as const;
 const disks: Service = {
   name: 'disks',
-  csiDriver: 'disk.csi',
+  checks: [registered],
   mode: 'Continuous',
   publish: {},
   origin: { kind: 'object', uid: 'v', generation: 1, createdAtMs: 0 },
@@ -93,7 +94,7 @@ test('this replica waits for the pods of built-in services alone', async () => {
 });
 
 test('it fails where the pods of any built-in service cannot be watched, which is tried again soon', async () => {
-  const other = serviceOf('other', { pods: { namespace: 'fine', selector: {} } });
+  const other = serviceOf('other', { checks: [podsCheck({ namespace: 'fine', selector: {} })] });
   const { api, watches, settle } = serviceWatches(other, daemon, database);
   api.refused.set(BUILT_IN, 403).set(OWN, 403);
   watches.run();
@@ -106,7 +107,7 @@ test('it fails where the pods of any built-in service cannot be watched, which i
 });
 
 test('a service has a problem that names what it depends on and may not be watched', async () => {
-  const both = { ...database, csiDriver: 'disk.csi' };
+  const both = { ...database, checks: [registered, ...database.checks] };
   const { api, watches, settle } = serviceWatches(daemon, both, disks);
   api.refused.set(OWN, 403).set(CSI_NODES, 403);
   watches.run();
@@ -117,7 +118,7 @@ test('a service has a problem that names what it depends on and may not be watch
   expect(watches.problemOf(disks)).toBe(ofCsiNodes);
   expect(watches.problemOf(database)).toMatch('The coordinator may not watch the pods in db: ');
   expect(watches.problemOf(both)).toMatch('The coordinator may not watch the pods in db: ');
-  expect(watches.problemOf({ ...daemon, csiDriver: 'disk.csi' })).toBe(ofCsiNodes);
+  expect(watches.problemOf({ ...daemon, checks: [...daemon.checks, registered] })).toBe(ofCsiNodes);
 });
 
 test('a service has no problem while CSINodes can be watched, or are not watched', async () => {

@@ -1,7 +1,7 @@
 import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { CsiNode } from '../kube/objects.ts';
 import { createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
-import type { Service } from '../model/services.ts';
+import { asksFor, podsChecksOf, type Service, watchedPodsOf } from '../model/services.ts';
 import { observeCsiNode } from '../state/csi-nodes.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { type ObservedPod, observePod } from '../state/observed-pod.ts';
@@ -40,8 +40,8 @@ export class ServiceWatches {
   /** The services are others than before. */
   update(): void {
     const { services } = this.#options;
-    this.#pods.want(services().flatMap(({ pods }) => pods ?? []));
-    if (services().some(({ csiDriver }) => csiDriver !== undefined)) this.#watchCsiNodes();
+    this.#pods.want(services().flatMap(watchedPodsOf));
+    if (services().some((service) => asksFor(service, 'csiNode'))) this.#watchCsiNodes();
   }
 
   /** Whether what Gitpod's services, and the like, depend on was listed. */
@@ -54,16 +54,19 @@ export class ServiceWatches {
   }
 
   /** Why what a service depends on may not be watched, so that nothing new is known of it; for people. */
-  problemOf({ pods, csiDriver }: Service): string | undefined {
-    const problem = pods && this.#pods.problemOf(pods.namespace);
-    if (problem !== undefined || csiDriver === undefined || !this.#csiNodes?.isRefused()) return problem;
+  problemOf(service: Service): string | undefined {
+    for (const { namespace } of watchedPodsOf(service)) {
+      const problem = this.#pods.problemOf(namespace);
+      if (problem !== undefined) return problem;
+    }
+    if (!asksFor(service, 'csiNode') || !this.#csiNodes?.isRefused()) return undefined;
     return 'The coordinator may not watch CSINodes: grant it the verbs list and watch on csinodes.storage.k8s.io';
   }
 
   /** The namespaces of the pods of built-in services. */
   #builtIn(): string[] {
     const own = this.#options.services().filter(({ origin }) => origin.kind === 'built-in');
-    return own.flatMap(({ pods }) => pods?.namespace ?? []);
+    return own.flatMap(podsChecksOf).map(({ pods }) => pods.namespace);
   }
 
   #watchCsiNodes(): void {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
+import type { Service } from '../model/services.ts';
 import { nodeHold } from '../state/holds/holds.test-fixtures.ts';
 import { podObject, podsPath } from './memory-api.test-fixtures.ts';
 import {
@@ -19,6 +20,19 @@ import {
 
 const METADATA = { name: 'n1', uid: 'u', resourceVersion: '5' };
 const ALWAYS = [NODES, AGENT_PODS, POOL_SETS, NODE_SERVICES, NODE_HOLDS];
+
+/** A service with a check of DRA devices, within anyOf. */
+const WITH_DRA = serviceOf('gpu', {
+  checks: [
+    {
+      name: 'any',
+      kind: 'anyOf',
+      checks: [
+        { name: 'dra', kind: 'dra', predicates: [{ kind: 'dra', name: 'gpu.x', test: { op: '>=', bound: [1] } }] },
+      ],
+    },
+  ],
+});
 
 test('one watch of each resource is open while it runs, and none after', async () => {
   const { api, running } = await runningWatches();
@@ -233,6 +247,51 @@ test('what rules ask for is watched while they do', async () => {
   expect([api.watched().includes(SLICES), api.watched().includes(NODE_FEATURES)]).toEqual([false, false]);
 });
 
+test('ResourceSlices are watched while a service asks for their devices, or a rule does', async () => {
+  const services: Service[] = [];
+  const { api, watches, settle } = await runningWatches({ services: () => services });
+  const isWatched = async () => {
+    await settle();
+    return api.watched().includes(SLICES);
+  };
+  const changeTo = (...next: Service[]) => {
+    services.splice(0, services.length, ...next);
+    watches.servicesChanged();
+  };
+  expect(await isWatched()).toBe(false);
+  changeTo(WITH_DRA);
+  expect(await isWatched()).toBe(true);
+  watches.want({ usesDra: false, nfdNames: [] });
+  expect(await isWatched()).toBe(true);
+  watches.want({ usesDra: true, nfdNames: [] });
+  changeTo();
+  expect(await isWatched()).toBe(true);
+  watches.want({ usesDra: false, nfdNames: [] });
+  expect(await isWatched()).toBe(false);
+});
+
+test('ResourceSlices that a service asks for from the start are watched when it runs', async () => {
+  const { api } = await runningWatches({ services: () => [WITH_DRA] });
+  expect(api.watched()).toContain(SLICES);
+});
+
+test('a service has a problem while ResourceSlices that it asks for may not be watched', async () => {
+  const { api, watches, settle } = await runningWatches({ services: () => [serviceOf()] });
+  expect(watches.problemOf(WITH_DRA)).toBeUndefined();
+  api.refused.set(SLICES, 403);
+  watches.want({ usesDra: true, nfdNames: [] });
+  await settle();
+  expect(watches.problemOf(serviceOf())).toBeUndefined();
+  expect(watches.problemOf(WITH_DRA)).toBe(
+    'The coordinator may not watch ResourceSlices: grant it the verbs list and watch on resourceslices.resource.k8s.io',
+  );
+  api.refused.delete(SLICES);
+  await api.clock.advance(29_000);
+  expect(watches.problemOf(WITH_DRA)).toBeDefined();
+  await api.clock.advance(1000);
+  expect(watches.problemOf(WITH_DRA)).toBeUndefined();
+});
+
 test('what rules ask for reaches the fleet, of NodeFeatures what they name', async () => {
   const { api, fleet, watches, settle } = allWatches();
   const spec = { driver: 'gpu', nodeName: 'n1', pool: { name: 'p', generation: 1, resourceSliceCount: 1 } };
@@ -283,7 +342,7 @@ test.each([POOL_SETS, NODE_SERVICES, NODE_HOLDS, WORKSPACES])(
 test('the services and NodeHolds that there are then are watched for when they have changed', async () => {
   const services = [serviceOf()];
   const { api, holds, watches, settle } = await runningWatches({ services: () => services });
-  services.push(serviceOf('other', { pods: { namespace: 'db', selector: {} } }));
+  services.push(serviceOf('other', { checks: [podsCheck({ namespace: 'db', selector: {} })] }));
   watches.servicesChanged();
   holds.handlers.onReplace([nodeHold('jobs')]);
   watches.holdsChanged();

@@ -21,7 +21,7 @@ import {
 } from '../kube/reflector.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { formatSelector } from '../model/label-selector.ts';
-import type { Service } from '../model/services.ts';
+import { asksFor, type Service } from '../model/services.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { type HoldingPod, NOT_ENDED, observeHoldingPod } from '../state/holds/holding-pod.ts';
 import type { Holds } from '../state/holds/holds.ts';
@@ -34,7 +34,7 @@ import type { OnDemandObjects } from '../state/on-demand-objects.ts';
 import { observePoolLabelSet } from '../state/pool-label-sets.ts';
 import { observeResourceSlice } from '../state/resource-slices.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
-import { PodWatches, unlessStopped, watchOf } from './pod-watches.ts';
+import { PodWatches, REFUSED_RETRY_MS, unlessStopped, watchOf } from './pod-watches.ts';
 import { ServiceWatches } from './service-watches.ts';
 
 type OnDemandWatchOptions<T extends OnNode> = Omit<ReflectorOptions<T>, 'handlers' | 'transform'> & {
@@ -43,12 +43,13 @@ type OnDemandWatchOptions<T extends OnNode> = Omit<ReflectorOptions<T>, 'handler
   observe: (raw: KubeObject, names: readonly string[]) => T;
 };
 
-/** Watches a resource while rules ask for it. Where it cannot be listed, nothing is known of it. */
+/** Watches a resource while rules or services ask for it. Where it cannot be listed, nothing is known of it. */
 export class OnDemandWatch<T extends OnNode> {
   readonly #options: OnDemandWatchOptions<T>;
   #isRunning = false;
   #asked: readonly string[] | undefined;
   #stop: AbortController | undefined;
+  #reflector: Reflector | undefined;
 
   constructor(options: OnDemandWatchOptions<T>) {
     this.#options = options;
@@ -64,8 +65,14 @@ export class OnDemandWatch<T extends OnNode> {
     if (JSON.stringify(asked) === JSON.stringify(this.#asked)) return;
     this.#asked = asked;
     this.#stop?.abort();
+    this.#reflector = undefined;
     this.#options.collection.forget();
     if (this.#isRunning) this.#begin();
+  }
+
+  /** Whether it may not be watched, for want of rights. */
+  isRefused(): boolean {
+    return this.#reflector?.isRefused() === true;
   }
 
   #begin(): void {
@@ -80,6 +87,7 @@ export class OnDemandWatch<T extends OnNode> {
       handlers: unlessStopped(eventHandlersOf(collection), stop.signal),
       transform: (raw) => observe(raw, asked),
     });
+    this.#reflector = reflector;
     void reflector.run();
   }
 }
@@ -155,7 +163,7 @@ export type WatchOptions = {
 export type Watches = {
   /** What `wholeNodes` says has changed. */
   relistNodes: () => void;
-  /** What rules ask for: ResourceSlices, and by name what NodeFeatures say. */
+  /** What rules ask for, beside services: ResourceSlices, and by name what NodeFeatures say. */
   want: (asked: { usesDra: boolean; nfdNames: readonly string[] }) => void;
   /** The services are others than before. */
   servicesChanged: () => void;
@@ -182,6 +190,9 @@ export type Watches = {
 
 /** Each has some hundred kilobytes, since NFD includes the whole configuration of the kernel. */
 const NODE_FEATURES_PAGE = 50;
+
+const NO_SLICES =
+  'The coordinator may not watch ResourceSlices: grant it the verbs list and watch on resourceslices.resource.k8s.io';
 
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {
@@ -256,6 +267,7 @@ export function createWatches(options: WatchOptions): Watches {
   const slices = new OnDemandWatch({
     ...shared,
     ...watchOf(WATCHED.resourceSlices),
+    refusedRetryMs: REFUSED_RETRY_MS,
     collection: fleet.onDemand.slices,
     observe: (raw) => observeResourceSlice(raw as ResourceSlice),
   });
@@ -266,6 +278,10 @@ export function createWatches(options: WatchOptions): Watches {
     collection: fleet.onDemand.nodeFeatures,
     observe: (raw, names) => observeNodeFeature(raw as NodeFeature, names),
   });
+  let rulesUseDra = false;
+  const wantSlices = () =>
+    slices.want(rulesUseDra || services().some((service) => asksFor(service, 'dra')) ? [] : undefined);
+  wantSlices();
   const optional: Record<string, Reflector> = {
     [WATCHED.nodePoolLabelSets.title]: poolLabelSets,
     [WATCHED.nodeServices.title]: nodeServices,
@@ -276,13 +292,18 @@ export function createWatches(options: WatchOptions): Watches {
   return {
     relistNodes: () => nodes.relist(),
     want: ({ usesDra, nfdNames }) => {
-      slices.want(usesDra ? [] : undefined);
+      rulesUseDra = usesDra;
+      wantSlices();
       nodeFeatures.want(nfdNames.length > 0 ? nfdNames : undefined);
     },
     silentMs: () => Math.max(nodes.silentMs(), agentPods.silentMs()),
-    servicesChanged: () => ofServices.update(),
+    servicesChanged: () => {
+      ofServices.update();
+      wantSlices();
+    },
     holdsChanged: () => ofHolds.update(),
-    problemOf: (service) => ofServices.problemOf(service),
+    problemOf: (service) =>
+      ofServices.problemOf(service) ?? (asksFor(service, 'dra') && slices.isRefused() ? NO_SLICES : undefined),
     problemOfHold: (hold) => ofHolds.problemOf(hold),
     run: async () => {
       ofServices.run();

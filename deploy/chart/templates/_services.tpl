@@ -10,8 +10,11 @@
 {{- if $config.schedulerNamespace }}{{ $namespaces = append $namespaces $config.schedulerNamespace }}
 {{- else if $config.schedulerPodSelector }}{{ $namespaces = append $namespaces (ternary (include "rollcall.gitpod.namespace" .) (include "rollcall.source.gitpodNamespace" .) .Values.gitpod.enabled) }}{{ end -}}
 {{- end -}}
-{{- range $spec := concat (values (omit .Values.services "allowedPrefixes")) (values .Values.holds) -}}
-{{- with $spec.pods }}{{ $namespaces = append $namespaces .namespace }}{{ end -}}
+{{- range $spec := values .Values.holds }}{{ $namespaces = append $namespaces $spec.pods.namespace }}{{ end -}}
+{{- range $spec := values (omit .Values.services "allowedPrefixes") -}}
+{{- range $check := include "rollcall.services.checks" $spec | fromJsonArray -}}
+{{- with $check.pods }}{{ $namespaces = append $namespaces .namespace }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- if or .Values.coordinator.config.evict (has "*" $namespaces) }}{{ $namespaces = list "*" }}{{ end -}}
 {{- $namespaces | uniq | sortAlpha | toJson -}}
@@ -19,6 +22,17 @@
 
 {{- define "rollcall.gitpod.namespace" -}}
 {{- .Values.gitpod.namespace | default (include "rollcall.source.gitpodNamespace" .) -}}
+{{- end }}
+
+{{- /* The checks of a spec and those within anyOf, each with its place. */}}
+{{- define "rollcall.services.checks" -}}
+{{- $checks := list -}}
+{{- range $check := .checks -}}
+{{- $place := printf "checks.%s" $check.name -}}
+{{- $checks = append $checks (merge (dict "place" $place) (omit $check "anyOf")) -}}
+{{- range $check.anyOf }}{{ $checks = append $checks (merge (dict "place" (printf "%s.anyOf.%s" $place .name)) .) }}{{ end -}}
+{{- end -}}
+{{- $checks | toJson -}}
 {{- end }}
 
 {{- /* Refuses what the API server would take and the coordinator or an agent would not; (list $ name spec). */}}
@@ -53,18 +67,24 @@
 {{- if and (eq ($taint.effect | default "") "NoExecute") (not $root.Values.coordinator.config.allowNoExecute) -}}
 {{- fail (printf "%s.publish.taint.effect: NoExecute evicts pods: set coordinator.config.allowNoExecute, or take NoSchedule" $place) -}}
 {{- end -}}
-{{- $probe := $spec.probe | default dict -}}
-{{- if and (eq ($probe.host | default "") "Loopback") (not $root.Values.agent.hostNetwork) -}}
-{{- fail (printf "%s.probe.host: Loopback is the loopback of the agent's own pod: set agent.hostNetwork, or leave host out" $place) -}}
+{{- range $check := include "rollcall.services.checks" $spec | fromJsonArray -}}
+{{- range $kind, $settings := omit $check "place" "pods" -}}
+{{- if kindIs "map" $settings -}}
+{{- $field := printf "%s.%s.%s" $place $check.place $kind -}}
+{{- if and (eq ($settings.host | default "") "Loopback") (not $root.Values.agent.hostNetwork) -}}
+{{- fail (printf "%s.host: Loopback is the loopback of the agent's own pod: set agent.hostNetwork, or leave host out" $field) -}}
 {{- end -}}
-{{- $paths := dict "csi.socket" ($probe.csi | default dict).socket "grpc.socket" ($probe.grpc | default dict).socket -}}
-{{- $paths = merge $paths (dict "unix.path" ($probe.unix | default dict).path "file.path" ($probe.file | default dict).path) -}}
-{{- range $field, $path := $paths -}}
+{{- $paths := dict "socket" $settings.socket -}}
+{{- if has $kind (list "unix" "file") }}{{ $_ := set $paths "path" $settings.path }}{{ end -}}
+{{- range $name, $path := $paths -}}
 {{- if $path -}}
 {{- $isBelow := false -}}
 {{- range $root.Values.agent.probePaths }}{{ if hasPrefix (printf "%s/" .) $path }}{{ $isBelow = true }}{{ end }}{{ end -}}
 {{- if not $isBelow -}}
-{{- fail (printf "%s.probe.%s: %s is below none of agent.probePaths: add %s to them, which takes uid 0 and the Pod Security level privileged" $place $field $path (dir $path)) -}}
+{{- fail (printf "%s.%s: %s is below none of agent.probePaths: add %s to them, which takes uid 0 and the Pod Security level privileged" $field $name $path (dir $path)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

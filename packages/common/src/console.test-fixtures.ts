@@ -1,4 +1,11 @@
-import type { KeyDocument, NodeDocument, NodeServiceDocument, NodeSummary, ReplicaDocument } from './console.ts';
+import type {
+  CheckDocument,
+  KeyDocument,
+  NodeDocument,
+  NodeServiceDocument,
+  NodeSummary,
+  ReplicaDocument,
+} from './console.ts';
 
 /*
  * Documents of the console for the tests of all who read them. All is well in them, but for what is told.
@@ -46,11 +53,21 @@ export function nodeServiceDocument(change: Partial<NodeServiceDocument> = {}): 
     state: 'ready',
     since: SINCE,
     reason: REASON,
-    asks: { pods: true, probe: true },
+    checks: [POD_CHECK, checkDocument()],
     pods: [{ pod: 'default/ws-daemon-abc', ready: true, terminating: false }],
-    probe: { ready: true, since: SINCE, evidence: EVIDENCE },
     ...change,
   };
+}
+
+const POD_CHECK: CheckDocument = {
+  name: 'pod',
+  state: 'ready',
+  reason: 'pod default/ws-daemon-abc is Ready',
+  cause: 'evidence',
+};
+
+export function checkDocument(change: Partial<CheckDocument> = {}): CheckDocument {
+  return { name: 'probe', state: 'ready', reason: EVIDENCE, cause: 'agent', ...change };
 }
 
 export function keyDocument(change: Partial<KeyDocument> = {}): KeyDocument {

@@ -107,8 +107,8 @@ export type ServiceDocument = {
   mode: 'Continuous' | 'Startup';
   /** What nodes show of it. */
   publish: { label?: string; taint?: string; condition?: string };
-  /** What tells whether it is ready, a sentence each. */
-  evidence: readonly string[];
+  /** What has to be so for it to be ready, each as a clause. */
+  checks: readonly { name: string; what: string }[];
   /** On so many nodes. */
   nodes: { ready: number; notReady: number; unknown: number };
 };
@@ -213,12 +213,14 @@ export type NodeServiceDocument = {
   /** What the evidence says, where a guard or its coming and going keeps the state from being that. */
   evidence?: { state: ServiceState; reason: string } | undefined;
   heldBack?: { until: string; falls: number } | undefined;
-  /** Whether it takes a Ready pod on the node, and a probe that succeeds. What else it takes is in its reason. */
-  asks: { pods: boolean; probe: boolean };
+  /** The verdict of each check by the evidence; none where the service was not checked. */
+  checks: readonly CheckDocument[];
+  /** The pods of it on the node. */
   pods: readonly { pod: string; ready: boolean; terminating: boolean }[];
-  /** What the agent said last. */
-  probe?: { ready: boolean; since: string; evidence: string } | undefined;
 };
+
+/** `cause`: on whose word, such as `agent` or `silence`. */
+export type CheckDocument = { name: string; state: ServiceState; reason: string; cause: string };
 
 /** `want`: it is to be there. `withhold`: it is to be absent. `hold`: it stays as it is. */
 export type KeyDocument = {

@@ -3,7 +3,16 @@
 /** Every report has it as `protocol`; the coordinator refuses a report of another version. */
 export const PROTOCOL_VERSION = 1;
 
-/** What the agent says about one service of its node. */
+const PROBE_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?(\/[a-z0-9]([-a-z0-9]*[a-z0-9])?){0,2}$/;
+/** Of a NodeService, its check, and a check within that. */
+export const PROBE_NAME_LENGTH_MAX = 253 + 64 + 64;
+
+/** Whether a text can name a probe: SERVICE, SERVICE/CHECK or SERVICE/CHECK/CONTAINED. */
+export function isProbeName(text: string): boolean {
+  return text.length <= PROBE_NAME_LENGTH_MAX && PROBE_NAME.test(text);
+}
+
+/** What the agent says about one probe of its node, by the name with which it was told of it. */
 export type ServiceReport = {
   name: string;
   ready: boolean;
@@ -86,6 +95,7 @@ export type ProbeSpec = { readonly kind: string; readonly [setting: string]: unk
 
 /** A service that the agent is to probe. Omitted times and thresholds default to the agent's flags. */
 export type ServiceToProbe = {
+  /** SERVICE of a built-in service, else SERVICE/CHECK, or SERVICE/CHECK/CONTAINED within `anyOf`. */
   name: string;
   /** Identifies the check: probe, target, times and thresholds. The agent repeats it with its verdict. */
   digest: string;

@@ -98,7 +98,7 @@ test('a NodeService that is deleted, edited or refused evicts no pod, nor does w
     await api.patch(`${NODE_SERVICES}/edited`, publish(labelOf('other')));
     await api.patch(`${NODE_SERVICES}/refused`, publish('example.com/refused'));
     for (const name of ['deleted', 'base']) await api.delete(`${NODE_SERVICES}/${name}`);
-    await waitFor('the refusal', async () => (await conditionOf(api, 'refused', 'Accepted')).startsWith('False'));
+    await waitFor('the refusal', async () => (await conditionOf(api, 'refused', 'Ready')).startsWith('False'));
   });
   expect(evicted).toEqual({ deleted: false, edited: false, refused: false, base: false, derived: false });
 });

@@ -11,7 +11,7 @@ import type { Rig } from '../../rig/rig.ts';
 import type { SimulatedNode } from '../../rig/simulated-node.ts';
 import { keyIn, untilExplained, untilServiceExplained } from './explained.ts';
 import { NodeStates, taintKeys } from './node-states.ts';
-import { firstPod } from './service-pods.ts';
+import { firstPod, probeIn } from './service-pods.ts';
 
 const FALLS_FREE = 3;
 const FIRST_HOLD_MS = 10_000;
@@ -102,8 +102,8 @@ describe.concurrent('a service that comes and goes', () => {
       for (const fault of ['refuse', 'none']) {
         await node.service('registry-facade').fault(fault);
         await sleep(500);
-        const seen = await untilServiceExplained(rig, node.name, 'registry-facade', ({ probe }) => {
-          return probe?.ready === (fault === 'none');
+        const seen = await untilServiceExplained(rig, node.name, 'registry-facade', (shown) => {
+          return probeIn(shown)?.state === (fault === 'none' ? 'ready' : 'not-ready');
         });
         expect(seen.heldBack?.falls).toBe(fall > FALLS_FREE ? fall : undefined);
         if (fall > FALLS_FREE) expect(seen.state).toBe('not-ready');

@@ -8,7 +8,7 @@ import { type EmbeddedRig, REGISTRY_FACADE_READY, startEmbeddedRig, WS_DAEMON_RE
 import type { Rig } from '../../rig/rig.ts';
 import { startPolicy } from '../apply/policy.ts';
 import { keyIn, serviceIn, untilExplained } from './explained.ts';
-import { firstPod, forceDelete } from './service-pods.ts';
+import { firstPod, forceDelete, probeIn } from './service-pods.ts';
 
 const STALE_AFTER_SECONDS = 5;
 const RFC3339 = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
@@ -61,9 +61,12 @@ describe('the page of a node', () => {
         state: 'ready',
         since: RFC3339,
         pods: [{ pod: `default/${kind}-${name}`, ready: true, terminating: false }],
-        probe: { ready: true, since: RFC3339, evidence },
+        checks: [
+          { name: 'pod', state: 'ready' },
+          { name: 'probe', state: 'ready', reason: evidence, cause: 'agent' },
+        ],
       });
-      expect(shown.reason).toBe(`pod default/${kind}-${name} is Ready; ${shown.probe?.evidence}`);
+      expect(shown.reason).toBe(`pod default/${kind}-${name} is Ready; ${probeIn(shown)?.reason}`);
       const { reason, since } = shown;
       const wanted = { kind: 'label', service: kind, stance: 'present', value: 'true', onNode: 'true', reason, since };
       expect(keyIn(page, key)).toMatchObject(wanted);
@@ -84,7 +87,8 @@ describe('the page of a node', () => {
       ({ pending, changes }) => !pending && changes[0]?.to === undefined,
     );
     const reason = `pod default/${pod} is not Ready`;
-    expect(serviceIn(page, 'ws-daemon')).toMatchObject({ state: 'not-ready', reason, probe: { ready: true } });
+    expect(serviceIn(page, 'ws-daemon')).toMatchObject({ state: 'not-ready', reason });
+    expect(probeIn(serviceIn(page, 'ws-daemon'))?.state).toBe('ready');
     expect(serviceIn(page, 'ws-daemon').pods).toMatchObject([{ ready: false }]);
     const key = keyIn(page, WS_DAEMON_READY);
     expect(key).toMatchObject({ stance: 'absent', onNode: null, reason });
@@ -182,7 +186,7 @@ describe('the page of a node', () => {
       ...held,
       reason: 'the agent has not reported to this leader yet',
     });
-    expect(serviceIn(unheard, 'ws-daemon').probe).toBeUndefined();
+    expect(probeIn(serviceIn(unheard, 'ws-daemon'))?.state).toBe('unknown');
     await Promise.all(rig.nodes.map(({ agent }) => agent?.kill('SIGCONT')));
     await untilExplained(rig, name, isAllWell);
     expect(rig.history.since(fromMs, WS_DAEMON_READY, name)).toEqual([]);

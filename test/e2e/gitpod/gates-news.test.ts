@@ -8,7 +8,7 @@ import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
 import type { Rig } from '../../rig/rig.ts';
 import type { SimulatedNode } from '../../rig/simulated-node.ts';
 import { isOpen, NodeStates, WORKSPACE_NODE } from './node-states.ts';
-import { firstPod, shownService } from './service-pods.ts';
+import { firstPod, probeIn, shownService } from './service-pods.ts';
 
 type StoredEvent = KubeObject & {
   reason: string;
@@ -87,7 +87,7 @@ describe.each(['label', 'taint', 'both'] as const)('with the gate %s', (gate) =>
     await api().patch(`/api/v1/nodes/${node.name}`, { metadata: { labels: WORKSPACE_NODE } });
     const started = { status: { startTime: new Date(Date.now() - 7000).toISOString().replace(/\.\d+/, '') } };
     await api().patch(`/api/v1/namespaces/default/pods/${firstPod(node, 'ws-daemon')}/status`, started);
-    const probed = async () => (await shownService(rig, node.name, 'ws-daemon')).probe?.ready;
+    const probed = async () => probeIn(await shownService(rig, node.name, 'ws-daemon'))?.state === 'ready';
     await waitFor('a report', probed);
   });
 

@@ -6,7 +6,7 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedRig, REGISTRY_FACADE_READY, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import type { Rig } from '../../rig/rig.ts';
 import { startStandIn } from '../../stand-ins/stand-in.ts';
-import { addServicePod, firstPod, forceDelete, shownService, terminate } from './service-pods.ts';
+import { addServicePod, firstPod, forceDelete, probeIn, shownService, terminate } from './service-pods.ts';
 
 let embedded: EmbeddedRig;
 let rig: Rig;
@@ -86,9 +86,9 @@ describe('a pod', () => {
     const node = rig.node(0);
     await terminate(api(), 'late');
     await rig.history.until(node.name, WS_DAEMON_READY, undefined);
-    const { pods: shown, probe } = await shownService(rig, node.name, 'ws-daemon');
-    expect(shown).toEqual([{ pod: 'default/late', ready: true, terminating: true }]);
-    expect(probe?.ready).toBe(true);
+    const shown = await shownService(rig, node.name, 'ws-daemon');
+    expect(shown.pods).toEqual([{ pod: 'default/late', ready: true, terminating: true }]);
+    expect(probeIn(shown)?.state).toBe('ready');
     await forceDelete(api(), 'late');
     await addServicePod(api(), node, 'ws-daemon', firstPod(node, 'ws-daemon'));
     await rig.history.until(node.name, WS_DAEMON_READY, 'true');

@@ -43,6 +43,11 @@ export function terminate(api: ApiClient, name: string, namespace = 'default'): 
   return api.delete(`/api/v1/namespaces/${namespace}/pods/${name}`, { gracePeriodSeconds: 300 });
 }
 
+/** What the agent says, of a service of Gitpod. */
+export function probeIn({ checks }: ShownService): ShownService['checks'][number] | undefined {
+  return checks.find(({ name }) => name === 'probe');
+}
+
 /** What the leader shows of a service on a node. */
 export async function shownService(rig: Rig, node: string, service: string): Promise<ShownService> {
   const { services } = await (await rig.leader()).explain(node);

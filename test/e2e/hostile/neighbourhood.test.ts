@@ -9,7 +9,7 @@ import type { Coordinator } from '../../rig/coordinator.ts';
 import { type EmbeddedRig, REGISTRY_FACADE_READY, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import { httpGet } from '../../rig/http-get.ts';
 import type { Rig } from '../../rig/rig.ts';
-import { addServicePod, firstPod, forceDelete, shownService } from '../gitpod/service-pods.ts';
+import { addServicePod, firstPod, forceDelete, probeIn, shownService } from '../gitpod/service-pods.ts';
 import { ask as askExtender } from '../scheduler/ask.ts';
 
 let embedded: EmbeddedRig;
@@ -237,7 +237,7 @@ describe('a pod of another user', () => {
     await forceDelete(api, firstPod(node, 'ws-daemon'));
     await addServicePod(api, node, 'ws-daemon', 'metadata', { podIP: '169.254.169.254' });
     await rig.history.until(node.name, WS_DAEMON_READY, undefined);
-    const evidence = async () => (await shownService(rig, node.name, 'ws-daemon')).probe?.evidence;
+    const evidence = async () => probeIn(await shownService(rig, node.name, 'ws-daemon'))?.reason;
     await waitFor('the agent to say why', async () => (await evidence())?.includes('it is link-local'));
   });
 });

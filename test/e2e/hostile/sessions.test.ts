@@ -10,7 +10,7 @@ import type { Coordinator } from '../../rig/coordinator.ts';
 import { type EmbeddedRig, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import type { Rig } from '../../rig/rig.ts';
 import type { SimulatedNode } from '../../rig/simulated-node.ts';
-import { shownService } from '../gitpod/service-pods.ts';
+import { probeIn, shownService } from '../gitpod/service-pods.ts';
 
 let embedded: EmbeddedRig;
 let rig: Rig;
@@ -64,7 +64,7 @@ afterAll(async () => {
 
 /** Waits until the coordinator uses the reports of the real agent, and no lie. */
 async function untilHeard(): Promise<void> {
-  const evidence = async () => (await shownService(rig, node.name, 'ws-daemon')).probe?.evidence;
+  const evidence = async () => probeIn(await shownService(rig, node.name, 'ws-daemon'))?.reason;
   await waitFor('the agent to be heard', async () => (await evidence())?.startsWith('tcp '), { timeoutMs: 15_000 });
 }
 

@@ -47,7 +47,7 @@ beforeAll(async () => {
     apiVersion: 'rollcall.dev/v1alpha1',
     kind: 'NodeService',
     metadata: { name: 'mirror' },
-    spec: { probe: { tcp: { port: 5000 } }, publish: { taint: { key: TAINT, effect: 'NoSchedule' } } },
+    spec: { checks: [{ name: 'port', tcp: { port: 5000 } }], publish: { taint: { key: TAINT, effect: 'NoSchedule' } } },
   });
 });
 afterAll(() => installation?.stop());

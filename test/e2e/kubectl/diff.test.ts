@@ -76,7 +76,7 @@ test('what it says is what comes of it, and then nothing more would change', asy
     kind: 'NodeService',
     metadata: { name: 'again' },
     spec: {
-      pods: { namespace: 'default', selector: { matchLabels: { component: 'ws-daemon' } } },
+      checks: [{ name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { component: 'ws-daemon' } } } }],
       publish: { label: 'example.com/again' },
     },
   });
@@ -151,7 +151,7 @@ test('says what would not be in force, and what it does not look at', async () =
   const refused = await write('refused.json', {
     kind: 'NodeService',
     metadata: { name: 'refused' },
-    spec: { probe: { http: { port: 9, path: '/' } }, publish: { label: 'elsewhere.org/x' } },
+    spec: { checks: [{ name: 'port', http: { port: 9, path: '/' } }], publish: { label: 'elsewhere.org/x' } },
   });
   const other = await write('other.json', { kind: 'ConfigMap', metadata: { name: 'x' } });
   const { exitCode, document } = await diff([refused, other]);

@@ -38,7 +38,11 @@ beforeAll(async () => {
     JSON.stringify({
       kind: 'NodeService',
       metadata: { name: 'again' },
-      spec: { pods: { namespace: 'default', selector: { matchLabels: { component: 'ws-daemon' } } } },
+      spec: {
+        checks: [
+          { name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { component: 'ws-daemon' } } } },
+        ],
+      },
     }),
   );
   const labels = { component: 'workspace', workspaceType: 'regular', headless: 'false' };

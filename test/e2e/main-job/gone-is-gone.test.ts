@@ -13,7 +13,7 @@ const FOREIGN = { key: 'example.com/dedicated', value: 'db', effect: 'NoSchedule
 const GATE = { key: STARTUP_TAINT, effect: 'NoSchedule' } as const;
 const CACHE = nodeService('cache', {
   nodeSelector: { matchLabels: { 'gitpod.io/workload_workspace_regular': 'true' } },
-  pods: { namespace: 'default', selector: { matchLabels: { component: 'cache' } } },
+  checks: [{ name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { component: 'cache' } } } }],
   publish: { label: 'example.com/cache-ready', taint: { key: CACHE_TAINT, value: 'true', effect: 'NoSchedule' } },
 });
 const GATED = '--startup-gate-requires=example.com/never';

@@ -24,8 +24,9 @@ beforeAll(async () => {
 afterAll(() => embedded?.stop());
 
 const create = (name: string, spec: object) => embedded.controlPlane.api.post(NODE_SERVICES, nodeService(name, spec));
+const checking = (check: object) => ({ checks: [{ name: 'check', ...check }] });
 const remove = (name: string) => embedded.controlPlane.api.delete(`${NODE_SERVICES}/${name}`);
-const accepted = (name: string) => conditionOf(embedded.controlPlane.api, name, 'Accepted');
+const accepted = (name: string) => conditionOf(embedded.controlPlane.api, name, 'Ready');
 const labels = async () =>
   (await embedded.controlPlane.api.get(`/api/v1/nodes/${node.name}`)).metadata.labels as Record<string, string>;
 
@@ -46,7 +47,7 @@ function expectNothingElseDisturbed(): void {
 test('a CRD that is not installed disturbs nothing, and one that comes later is noticed', async () => {
   expect(await (await embedded.rig.leader()).explain(node.name)).toMatchObject({ services: [{}, {}] });
   await applyNodeServiceCrd(embedded.controlPlane);
-  await create('late', { probe: { tcp: { port: 1 } } });
+  await create('late', checking({ tcp: { port: 1 } }));
   await until('the NodeService to be accepted', async () => (await accepted('late')).startsWith('True'));
   await remove('late');
   expectNothingElseDisturbed();
@@ -63,24 +64,34 @@ describe('a NodeService is not ready, and says why, where', () => {
       podIP: '169.254.169.254',
     });
     const pods = { namespace: 'default', selector: { matchLabels: { app: 'metadata' } } };
-    await create('metadata', { pods, probe: { http: { port: 80 } } });
+    await create('metadata', {
+      checks: [
+        { name: 'pod', pods },
+        { name: 'port', http: { port: 80 } },
+      ],
+    });
     await untilReason('metadata', /^not probed: not at 169\.254\.169\.254:80: it is link-local/);
     await remove('metadata');
   });
 
   test('its path is outside of --probe-paths', async () => {
-    await create('passwd', { probe: { file: { path: '/etc/passwd' } } });
+    await create('passwd', checking({ file: { path: '/etc/passwd' } }));
     await untilReason('passwd', /^not probed: not at \/etc\/passwd: --probe-paths of this agent names only /);
     await remove('passwd');
   });
 
   test('its selector of pods matches nothing', async () => {
-    await create('nowhere', { pods: { namespace: 'default', selector: { matchLabels: { app: 'nowhere' } } } });
+    await create(
+      'nowhere',
+      checking({ pods: { namespace: 'default', selector: { matchLabels: { app: 'nowhere' } } } }),
+    );
     await untilReason('nowhere', /^no pod of nowhere is on the node$/);
     await remove('nowhere');
   });
+});
 
-  test('its kind of probe is newer than the agent', async () => {
+describe('a NodeService is refused, and says why, where', () => {
+  test('its kind of check is newer than the coordinator', async () => {
     // Install the CRD of a later version.
     const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodeservices.rollcall.dev';
     type Schema = { properties?: Record<string, Schema>; [field: string]: unknown };
@@ -88,10 +99,11 @@ describe('a NodeService is not ready, and says why, where', () => {
     const crd = await api.get<KubeObject & { spec: { versions: { schema: { openAPIV3Schema: Schema } }[] } }>(path);
     const spec = crd.spec.versions[0]?.schema.openAPIV3Schema.properties?.['spec'];
     const quic = { type: 'object', properties: { port: { type: 'integer' } } };
-    const { 'x-kubernetes-validations': _, ...probe } = spec?.properties?.['probe'] ?? {};
-    if (spec?.properties) spec.properties['probe'] = { ...probe, properties: { ...probe.properties, quic } };
+    const checks = spec?.properties?.['checks'] as { items: Schema } | undefined;
+    const { 'x-kubernetes-validations': _, ...check } = checks?.items ?? {};
+    if (checks) checks.items = { ...check, properties: { ...check.properties, quic } };
     await api.put(path, crd);
-    const newer = { probe: { quic: { port: 7 } } };
+    const newer = checking({ quic: { port: 7 } });
     await until('the new CRD to be in force', async () => {
       const tried = await api.post(`${NODE_SERVICES}?dryRun=All`, nodeService('newer', newer)).catch(() => ({}));
       return JSON.stringify(tried).includes('"quic":{"port":7}');
@@ -100,17 +112,20 @@ describe('a NodeService is not ready, and says why, where', () => {
     await embedded.rig.endCoordinator(await embedded.rig.leader(), 'SIGTERM');
     await embedded.rig.addCoordinator();
     await create('newer', newer);
-    await untilReason('newer', /^not probed: version \S+ of the agent has no probe of the kind quic$/);
-    await until('the status', async () => /^False NotReady: /.test(await conditionOf(api, 'newer', 'Ready')));
+    await until('the refusal', async () =>
+      /^False UnknownField: spec\.checks\[0\]\.quic is not known to this version of rollcall$/.test(
+        await accepted('newer'),
+      ),
+    );
     await remove('newer');
   });
 });
 
-test('a selector of nodes that matches none is ready on none of none', async () => {
-  await create('elsewhere', { nodeSelector: { matchLabels: { tier: 'none' } }, probe: { tcp: { port: 1 } } });
+test('of a selector that selects no node it is unknown whether all nodes are ready', async () => {
+  await create('elsewhere', { nodeSelector: { matchLabels: { tier: 'none' } }, ...checking({ tcp: { port: 1 } }) });
   await until('the status', async () =>
-    /^True NoNodes: The nodeSelector selects no node$/.test(
-      await conditionOf(embedded.controlPlane.api, 'elsewhere', 'Ready'),
+    /^Unknown NoNodes: The nodeSelector selects no node$/.test(
+      await conditionOf(embedded.controlPlane.api, 'elsewhere', 'NodesReady'),
     ),
   );
   await remove('elsewhere');

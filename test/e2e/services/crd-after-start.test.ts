@@ -54,7 +54,7 @@ test('a leader that took the CRDs for missing until a moment ago removes nothing
   const publish = { label: LABEL, condition: CONDITION };
   await controlPlane.api.post(
     NODE_SERVICES,
-    nodeService('mirror', { probe: { http: { port, path: '/healthz' } }, publish }),
+    nodeService('mirror', { checks: [{ name: 'port', http: { port, path: '/healthz' } }], publish }),
   );
   await history.until(name, CONDITION, 'True');
   await rig.history.until(name, LABEL, 'true');

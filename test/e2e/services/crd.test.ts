@@ -11,6 +11,8 @@ beforeAll(async () => {
 });
 afterAll(() => controlPlane?.stop());
 
+const COLUMNS = ['NAME'];
+
 let created = 0;
 
 /** Creates a NodeService, and returns what the API server has against it, if anything. */
@@ -23,6 +25,11 @@ async function problemOf(spec: object, name = `service-${++created}`): Promise<s
 
 const pods = { namespace: 'kube-system', selector: { matchLabels: { app: 'ebs-csi-node' } } };
 const tcp = { tcp: { port: 5000 } };
+const checking = (check: object) => ({ checks: [{ name: 'check', ...check }] });
+/** One check that is well, beside what else is asked for. */
+const PORT = checking(tcp);
+/** The same check as one of a service, and as one of which one must pass. */
+const places = (check: object) => [checking(check), checking({ anyOf: [{ name: 'a', ...check }] })];
 const base64 = (text: string | Uint8Array) => Buffer.from(text).toString('base64');
 
 describe('a NodeService', () => {
@@ -35,18 +42,30 @@ describe('a NodeService', () => {
           { key: 'virtual', operator: 'DoesNotExist' },
         ],
       },
-      pods: { ...pods, daemonSet: 'ebs-csi-node' },
-      probe: {
-        https: {
-          ...{ port: 9808, path: '/healthz', headers: { accept: '*/*' }, statuses: ['200-399', '401'] },
-          caBundle: base64('# My CA\n-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'),
+      checks: [
+        { name: 'pod', pods: { ...pods, daemonSet: 'ebs-csi-node' } },
+        {
+          name: 'port',
+          https: {
+            ...{ port: 9808, path: '/healthz', headers: { accept: '*/*' }, expectedStatuses: ['200-399', '401'] },
+            caBundle: base64('# My CA\n-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'),
+            host: 'Node',
+          },
+          ...{ period: '1s', timeout: '500ms', failureThreshold: 3, successThreshold: 1 },
         },
-        host: 'Node',
-        ...{ periodMilliseconds: 1000, timeoutMilliseconds: 500, failureThreshold: 3, successThreshold: 1 },
-      },
-      csiDriver: 'ebs.csi.aws.com',
-      devices: ['edgetpu >= 1', 'driver:nvidia-gpu = nvidia', 'count:gpu', 'driver:gpu in (nvidia, vfio-*)'],
+        { name: 'registered', csiNode: { driver: 'ebs.csi.aws.com' } },
+        { name: 'gpus', device: { name: 'nvidia-gpu', minCount: 8, driver: 'nvidia' } },
+        {
+          name: 'offered',
+          anyOf: [
+            { name: 'plugin', resource: { name: 'nvidia.com/gpu', min: 8 } },
+            { name: 'dra', dra: { driver: 'gpu.nvidia.com', min: 8 } },
+            { name: 'socket', unix: { path: '/run/a.sock' }, period: '10ms' },
+          ],
+        },
+      ],
       mode: 'Startup',
+      startupDeadline: '1h30m',
       publish: {
         label: 'example.com/ebs-ready',
         taint: { key: 'readiness.k8s.io/ebs', value: '', effect: 'NoExecute' },
@@ -56,77 +75,131 @@ describe('a NodeService', () => {
     expect(problem).toBeUndefined();
   });
 
-  test('is evaluated all the time, and probed once a second, by default', async () => {
-    expect(await problemOf({ probe: tcp }, 'defaults')).toBeUndefined();
+  test('is evaluated all the time, and asks for one of each thing, by default', async () => {
+    const counted = [
+      { name: 'gpus', device: { name: 'gpu' } },
+      { name: 'offered', resource: { name: 'nvidia.com/gpu' } },
+      { name: 'dra', dra: { driver: 'gpu.nvidia.com' } },
+    ];
+    expect(await problemOf({ checks: [...PORT.checks, ...counted] }, 'defaults')).toBeUndefined();
     const { spec } = await controlPlane.api.get<{ spec: object } & ReturnType<typeof nodeService>>(
       `${NODE_SERVICES}/defaults`,
     );
     expect(spec).toEqual({
       mode: 'Continuous',
-      probe: {
-        ...tcp,
-        ...{ periodMilliseconds: 1000, timeoutMilliseconds: 1000, failureThreshold: 3, successThreshold: 1 },
-      },
+      checks: [
+        ...PORT.checks,
+        { name: 'gpus', device: { name: 'gpu', minCount: 1 } },
+        { name: 'offered', resource: { name: 'nvidia.com/gpu', min: 1 } },
+        { name: 'dra', dra: { driver: 'gpu.nvidia.com', min: 1 } },
+      ],
     });
   });
 
   test.each([
     { tcp: { port: 1 } },
-    { tls: { port: 1 } },
-    { http2: { port: 1 } },
+    { tls: { port: 1, host: 'Node' } },
+    { http2: { port: 1, host: 'Loopback' } },
     { http: { port: 1, path: '/v2/' } },
     { grpc: { port: 1, service: 'a.b' } },
     { grpc: { socket: '/run/a.sock' } },
     { csi: { socket: '/var/lib/kubelet/plugins/a/csi.sock' } },
     { unix: { path: '/var/lib/kubelet/device-plugins/a.sock' } },
-    { file: { path: '/run/ready', maxAgeSeconds: 60 } },
+    { file: { path: '/run/ready', maxAge: '1.5h' } },
     { file: { path: '/run/..a/.b/...' } },
-    { http: { port: 1, headers: { "!#$%&'*+.^_`|~-aZ09": '~ \t', Accept: '' }, statuses: ['200-200', '404'] } },
-  ])('may be probed by %j', async (probe) => expect(await problemOf({ probe })).toBeUndefined());
+    { http: { port: 1, headers: { "!#$%&'*+.^_`|~-aZ09": '~ \t', Accept: '' }, expectedStatuses: ['200-200', '404'] } },
+  ])('may check %j', async (check) => {
+    for (const spec of places(check)) expect(await problemOf(spec)).toBeUndefined();
+  });
+
+  test('may probe its pods, wherever it checks them', async () => {
+    const probe = { name: 'port', tcp: { port: 1, host: 'Pod' } };
+    const pod = { name: 'pod', pods };
+    expect(await problemOf({ checks: [probe, pod] })).toBeUndefined();
+    expect(await problemOf({ checks: [probe, { name: 'any', anyOf: [pod] }] })).toBeUndefined();
+    expect(await problemOf({ checks: [pod, { name: 'any', anyOf: [probe] }] })).toBeUndefined();
+  });
+
+  test('may have 16 checks, each of 8', async () => {
+    const some = (count: number, check: object) =>
+      Array.from({ length: count }, (_, index) => ({ name: `c${index}`, ...check }));
+    expect(await problemOf({ checks: some(16, { anyOf: some(8, tcp) }) })).toBeUndefined();
+  });
 
   test('is found by its short name, and shown with what became of it', async () => {
-    expect(await problemOf({ probe: tcp }, 'shown')).toBeUndefined();
-    const shown = await controlPlane.kubectl(['get', 'nsvc', 'shown']);
-    expect(shown.split('\n')[0]).toMatch(/^NAME\s+NODES\s+READY-NODES\s+NOT-READY\s+ACCEPTED\s+READY\s+AGE$/);
+    expect(await problemOf(PORT, 'shown')).toBeUndefined();
+    const shown = async (...more: string[]) =>
+      (await controlPlane.kubectl(['get', 'nsvc', 'shown', ...more])).split('\n')[0]?.split(/ {2,}/);
+    expect(await shown()).toEqual(COLUMNS);
   });
 });
 
 describe('the API server refuses', () => {
-  const published = (publish: object) => ({ probe: tcp, publish });
+  const published = (publish: object) => ({ ...PORT, publish });
+  const many = Array.from({ length: 17 }, (_, index) => ({ name: `c${index}`, ...tcp }));
   test.each<[string, object, RegExp]>([
-    ['a service without evidence', {}, /no evidence of readiness: set pods, probe, csiDriver or devices/],
-    ['no device at all', { devices: [] }, /spec\.devices/],
-    ['a device that is none', { devices: ['edgetpu && x'] }, /a device must have the form "edgetpu >= 1"/],
-    ['a probe of no kind', { probe: {} }, /set exactly one kind of probe: tcp, tls/],
-    ['a probe of two kinds', { probe: { tcp: { port: 1 }, unix: { path: '/a' } } }, /set exactly one kind of probe/],
-    ['a port that is none', { probe: { tcp: { port: 0 } } }, /spec\.probe\.tcp\.port/],
+    ['a service without a list of checks', {}, /spec\.checks: Required value/],
+    ['a service without checks', { checks: [] }, /spec\.checks: .* should have at least 1 items/],
+    ['17 checks', { checks: many }, /spec\.checks: Too many: 17: must have at most 16 items/],
+    ['9 checks in anyOf', checking({ anyOf: many.slice(0, 9) }), /anyOf: Too many: 9: must have at most 8 items/],
+    ['two checks of one name', { checks: [...PORT.checks, ...PORT.checks] }, /spec\.checks\[1\]: Duplicate value/],
+    ['a check without a name', { checks: [tcp] }, /spec\.checks\[0\]\.name: Required value/],
+    ['a name that is none', { checks: [{ name: 'A', ...tcp }] }, /spec\.checks\[0\]\.name: Invalid value/],
+    ['a check of no kind', checking({}), /a check has exactly one kind: pods, csiNode, .*, file, anyOf/],
+    ['a check of an unknown kind', checking({ quic: { port: 1 } }), /a check has exactly one kind: pods/],
+    ['a check of two kinds', checking({ ...tcp, unix: { path: '/a' } }), /a check has exactly one kind/],
+    ['a check and anyOf', checking({ ...tcp, anyOf: PORT.checks }), /a check has exactly one kind/],
+    [
+      'a contained check of no kind',
+      checking({ anyOf: [{ name: 'a' }] }),
+      /a check has exactly one kind: pods, .*, file$/,
+    ],
+    [
+      'a check of two kinds in anyOf',
+      checking({ anyOf: [{ name: 'a', ...tcp, pods }] }),
+      /a check has exactly one kind/,
+    ],
+    ['an empty anyOf', checking({ anyOf: [] }), /anyOf: .* should have at least 1 items/],
+    [
+      'a period of a check of pods',
+      checking({ pods, period: '1s' }),
+      /period, .* are for checks that agents make: tcp,/,
+    ],
+    ['a threshold of anyOf', checking({ anyOf: PORT.checks, failureThreshold: 1 }), /are for checks that agents make/],
+    ['a port that is none', checking({ tcp: { port: 0 } }), /spec\.checks\[0\]\.tcp\.port/],
     [
       'gRPC at a port and a socket',
-      { probe: { grpc: { port: 1, socket: '/a' } } },
+      checking({ grpc: { port: 1, socket: '/a' } }),
       /grpc needs either a port or a socket/,
     ],
-    ['gRPC at neither', { probe: { grpc: {} } }, /grpc needs either a port or a socket/],
-    ['a path that is not absolute', { probe: { unix: { path: 'a.sock' } } }, /spec\.probe\.unix\.path/],
-    ['a status that is none', { probe: { http: { port: 1, statuses: ['2xx'] } } }, /spec\.probe\.http\.statuses/],
-    ['the address of pods where there are none', { probe: { ...tcp, host: 'Pod' } }, /pods is not set/],
+    ['gRPC at neither', checking({ grpc: {} }), /grpc needs either a port or a socket/],
+    ['a path that is not absolute', checking({ unix: { path: 'a.sock' } }), /spec\.checks\[0\]\.unix\.path/],
+    [
+      'a status that is none',
+      checking({ http: { port: 1, expectedStatuses: ['2xx'] } }),
+      /spec\.checks\[0\]\.http\.expectedStatuses/,
+    ],
+    ['an unknown host', checking({ tcp: { port: 1, host: 'Service' } }), /Unsupported value: "Service"/],
     [
       'an empty selector of pods',
-      { pods: { namespace: 'a', selector: {} } },
+      checking({ pods: { namespace: 'a', selector: {} } }),
       /an empty selector would select every pod/,
     ],
+    ['a resource that is none', checking({ resource: { name: 'a b' } }), /spec\.checks\[0\]\.resource\.name/],
+    ['no devices', checking({ device: { name: 'gpu', minCount: 0 } }), /minCount .*greater than or equal to 1/],
     [
       'In without values',
-      { probe: tcp, nodeSelector: { matchExpressions: [{ key: 'a', operator: 'In' }] } },
+      { ...PORT, nodeSelector: { matchExpressions: [{ key: 'a', operator: 'In' }] } },
       /In and NotIn need values/,
     ],
     [
       'Exists with values',
-      { probe: tcp, nodeSelector: { matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] } },
+      { ...PORT, nodeSelector: { matchExpressions: [{ key: 'a', operator: 'Exists', values: ['b'] }] } },
       /Exists and DoesNotExist must not have any/,
     ],
     [
       'a selector with a key that is none',
-      { probe: tcp, nodeSelector: { matchLabels: { 'a b': 'c' } } },
+      { ...PORT, nodeSelector: { matchLabels: { 'a b': 'c' } } },
       /a key is not a valid label key/,
     ],
     ['an empty publication', published({}), /publish needs a label, a taint or a condition/],
@@ -147,10 +220,31 @@ describe('the API server refuses', () => {
       /may only begin with/,
     ],
     ['a taint of no effect', published({ taint: { key: 'a', effect: 'NoEntry' } }), /Unsupported value: "NoEntry"/],
-    ['a CA that is no base64', { probe: { https: { port: 1, caBundle: '-----' } } }, /spec\.probe\.https\.caBundle/],
+    ['a CA that is no base64', checking({ https: { port: 1, caBundle: '-----' } }), /\.https\.caBundle/],
     ['a condition that is none', published({ condition: 'a b' }), /not a valid key/],
     ["a condition of the kubelet's", published({ condition: 'Ready' }), /kubelets and networks write this condition/],
   ])('%s', async (_what, spec, message) => expect(await problemOf(spec)).toMatch(message));
+
+  test.each(['', '1', '10', '1 s', '-1s', '1d', '9ms', '8761h', 's', '1.s'])(
+    'a duration that is none: %j',
+    async (value) => {
+      const problem = (field: string) =>
+        new RegExp(`${field} must be a duration of 10ms to 8760h, such as 500ms, 10s or 1h30m`);
+      for (const field of ['period', 'timeout']) {
+        for (const spec of places({ ...tcp, [field]: value })) expect(await problemOf(spec)).toMatch(problem(field));
+      }
+      expect(await problemOf(checking({ file: { path: '/a', maxAge: value } }))).toMatch(problem('maxAge'));
+      expect(await problemOf({ ...PORT, startupDeadline: value })).toMatch(problem('startupDeadline'));
+    },
+  );
+
+  test.each(['tcp', 'tls', 'http2', 'http', 'https', 'grpc'])(
+    'the address of pods where none are checked: %s',
+    async (kind) => {
+      for (const spec of places({ [kind]: { port: 1, host: 'Pod' } }))
+        expect(await problemOf(spec)).toMatch(/host is Pod, but no check is of the kind pods: add one, or use Node/);
+    },
+  );
 
   const sockets = (path: string) => [
     { unix: { path } },
@@ -160,8 +254,8 @@ describe('the API server refuses', () => {
   ];
   test.each(['a.sock', '/run/../a.sock', '/run/./a.sock', '/run//a.sock', '/run/..', '/run/a/', '/'].flatMap(sockets))(
     'what agents find at no path: %j',
-    async (probe) =>
-      expect(await problemOf({ probe })).toMatch(
+    async (check) =>
+      expect(await problemOf(checking(check))).toMatch(
         /(path|socket) must be an absolute path .*: write it as it is on the node/,
       ),
   );
@@ -172,29 +266,32 @@ describe('the API server refuses', () => {
     [{ headers: { 'X-Probe:': 'a' } }, /a name in headers must be a token of HTTP/],
     [{ headers: { a: 'b\r\nc: d' } }, /the value of a header may only have .*: remove the others/],
     [{ headers: { a: 'ä' } }, /the value of a header may only have/],
-    [{ statuses: ['200', '399-200'] }, /a range in statuses must begin with its lower status: write "200-399"/],
+    [
+      { expectedStatuses: ['200', '399-200'] },
+      /a range in expectedStatuses must begin with its lower status: write "200-399"/,
+    ],
   ])('what agents cannot ask by HTTP: %j', async (settings, problem) => {
-    expect(await problemOf({ probe: { http: { port: 1, ...settings } } })).toMatch(problem);
-    expect(await problemOf({ probe: { https: { port: 1, ...settings } } })).toMatch(problem);
+    expect(await problemOf(checking({ http: { port: 1, ...settings } }))).toMatch(problem);
+    expect(await problemOf(checking({ https: { port: 1, ...settings } }))).toMatch(problem);
   });
 
   test.each(['a certificate', '-----BEGIN PRIVATE KEY-----', Uint8Array.of(0x30, 0x82, 0xff)])(
     'a CA that is none: %j',
     async (caBundle) =>
-      expect(await problemOf({ probe: { https: { port: 1, caBundle: base64(caBundle) } } })).toMatch(
+      expect(await problemOf(checking({ https: { port: 1, caBundle: base64(caBundle) } }))).toMatch(
         /caBundle contains no certificate: set it to the CA certificates in PEM, in base64/,
       ),
   );
 
   test('a name that is too long for the label that it would be part of', async () => {
     const name = 'a'.repeat(64);
-    expect(await problemOf({ probe: tcp }, name)).toMatch(/use at most 63 characters, or set publish/);
+    expect(await problemOf(PORT, name)).toMatch(/use at most 63 characters, or set publish/);
     expect(await problemOf(published({ label: 'example.com/a' }), name)).toBeUndefined();
-    expect(await problemOf({ probe: tcp }, 'a.b')).toBeUndefined();
+    expect(await problemOf(PORT, 'a.b')).toBeUndefined();
   });
 
   test('a misspelt field, where it is asked to be strict', async () => {
-    const misspelt = nodeService('misspelt', { probe: tcp, publsh: { label: 'a' } });
+    const misspelt = nodeService('misspelt', { ...PORT, publsh: { label: 'a' } });
     const strict = controlPlane.api.post(`${NODE_SERVICES}?fieldValidation=Strict`, misspelt);
     await expect(strict).rejects.toThrow(/unknown field "spec\.publsh"/);
   });
@@ -207,12 +304,12 @@ test.each([
   'example.com/a',
   'mykubernetes.io/a',
 ])('a taint may be %s', async (key) =>
-  expect(await problemOf({ probe: tcp, publish: { taint: { key, effect: 'NoSchedule' } } })).toBeUndefined(),
+  expect(await problemOf({ ...PORT, publish: { taint: { key, effect: 'NoSchedule' } } })).toBeUndefined(),
 );
 
 test.each(['EBSReady', 'example.com/EBSReady', 'readiness.k8s.io/EBSReady'])(
   'a condition may be %s',
-  async (condition) => expect(await problemOf({ probe: tcp, publish: { condition } })).toBeUndefined(),
+  async (condition) => expect(await problemOf({ ...PORT, publish: { condition } })).toBeUndefined(),
 );
 
 test('what an earlier CRD took keeps its status, and can be changed but for what is wrong with it', async () => {
@@ -220,12 +317,12 @@ test('what an earlier CRD took keeps its status, and can be changed but for what
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodeservices.rollcall.dev';
   const withoutRules = (field: string, value: unknown) => (field === 'x-kubernetes-validations' ? undefined : value);
   await api.put(path, JSON.parse(JSON.stringify(await api.get(path), withoutRules)));
-  const http = { port: 1, headers: { 'X Probe': 'ä' }, statuses: ['399-200'] };
-  await waitFor('the object of before', () => api.post(NODE_SERVICES, nodeService('before', { probe: { http } })));
+  const http = { port: 1, headers: { 'X Probe': 'ä' }, expectedStatuses: ['399-200'] };
+  await waitFor('the object of before', () => api.post(NODE_SERVICES, nodeService('before', checking({ http }))));
   await applyNodeServiceCrd(controlPlane);
   const change = (spec: object) => api.patch(`${NODE_SERVICES}/before`, { spec }).then(() => '', String);
-  const statuses = ['500-400'];
-  await waitFor('the rules', async () => /a range in/.test(await change({ probe: { http: { statuses } } })));
-  expect(await change({ probe: { failureThreshold: 7, http: { port: 2 } } })).toBe('');
-  await api.patch(`${NODE_SERVICES}/before/status`, { status: { nodesReady: 1 } });
+  const wrong = { ...http, expectedStatuses: ['500-400'] };
+  await waitFor('the rules', async () => /a range in/.test(await change(checking({ http: wrong }))));
+  expect(await change(checking({ failureThreshold: 7, http: { ...http, port: 2 } }))).toBe('');
+  await api.patch(`${NODE_SERVICES}/before/status`, { status: { ready: '1/1' } });
 });

@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 const specOf = (at: number, label: string) => ({
-  probe: { tcp: { port: at }, periodMilliseconds: 200 },
+  checks: [{ name: 'port', tcp: { port: at }, period: '200ms' }],
   publish: { label },
 });
 const status = (name: string) => statusOf(embedded.controlPlane.api, name);
@@ -61,10 +61,10 @@ test.each(['edited', 'replaced'] as const)(
       await api.post(NODE_SERVICES, nodeService(name, spec));
     }
     await history.until(node.name, BEFORE, undefined, 60_000);
-    await soon('the status', async () => (await status(name)).nodesUnknown === 1);
-    expect((await status(name)).nodesReady ?? 0).toBe(0);
+    await soon('the status', async () => (await status(name)).nodes?.unknown === 1);
+    expect((await status(name)).nodes?.ready ?? 0).toBe(0);
     await node.agent?.kill('SIGCONT');
-    await soon('the new verdict', async () => (await status(name)).nodesNotReady === 1);
+    await soon('the new verdict', async () => (await status(name)).nodes?.notReady === 1);
     await api.patch(`${NODE_SERVICES}/${name}`, { spec: specOf(port, AFTER) });
     await history.until(node.name, AFTER, 'true', 60_000);
     expect(history.since(fromMs, AFTER).map(({ to }) => to)).toEqual(['true']);

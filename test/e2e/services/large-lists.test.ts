@@ -60,7 +60,7 @@ async function createLarge(name: string, caBundle: string): Promise<void> {
   await embedded.controlPlane.api.post(NODE_SERVICES, nodeService(name, { probe }));
 }
 
-const acceptedOf = (name: string) => conditionOf(embedded.controlPlane.api, name, 'Accepted');
+const acceptedOf = (name: string) => conditionOf(embedded.controlPlane.api, name, 'Ready');
 
 async function untilJudged(): Promise<{ accepted: string[]; refused: string[] }> {
   const said = await waitFor(

@@ -44,7 +44,7 @@ function create(name: string, spec: object): Promise<unknown> {
 }
 
 const remove = (name: string) => embedded.controlPlane.api.delete(`${NODE_SERVICES}/${name}`);
-const probe = (more: object = {}) => ({ http: { port, path: '/healthz' }, periodMilliseconds: 200, ...more });
+const probed = () => ({ checks: [{ name: 'port', http: { port, path: '/healthz' }, period: '200ms' }] });
 
 type NodeView = {
   metadata: { labels: Record<string, string>; annotations: Record<string, string> };
@@ -61,13 +61,15 @@ const soon = (what: string, isSo: () => Promise<boolean>) => waitFor(what, isSo,
 
 describe('a NodeService', () => {
   test('of a few lines labels the nodes on which it is ready, at once when it is gone, and until it is deleted', async () => {
-    await create('mirror', { probe: probe(), publish: { label: MIRROR } });
+    await create('mirror', { ...probed(), publish: { label: MIRROR } });
     await soon('the label', async () => (await label()) === 'true');
-    await soon('the status', async () => (await statusOf(embedded.controlPlane.api, 'mirror')).nodesReady === 1);
-    expect(await conditionOf(embedded.controlPlane.api, 'mirror', 'Accepted')).toBe(
-      'True Accepted: Its keys are published',
+    await soon('the status', async () => (await statusOf(embedded.controlPlane.api, 'mirror')).nodes?.ready === 1);
+    expect(await conditionOf(embedded.controlPlane.api, 'mirror', 'Ready')).toBe(
+      'True InForce: Its keys are published',
     );
-    expect(await conditionOf(embedded.controlPlane.api, 'mirror', 'Ready')).toBe('True Ready: Ready on 1 of 1 nodes');
+    expect(await conditionOf(embedded.controlPlane.api, 'mirror', 'NodesReady')).toBe(
+      'True AllNodesReady: Ready on 1 of 1 nodes',
+    );
 
     await embedded.rig.history.until(node.name, MIRROR, 'true');
     const killedMs = performance.now();
@@ -76,7 +78,7 @@ describe('a NodeService', () => {
     expect((embedded.rig.history.since(killedMs, MIRROR)[0]?.atMs ?? Number.POSITIVE_INFINITY) - killedMs).toBeLessThan(
       1000,
     );
-    await soon('the status', async () => (await statusOf(embedded.controlPlane.api, 'mirror')).nodesNotReady === 1);
+    await soon('the status', async () => (await statusOf(embedded.controlPlane.api, 'mirror')).nodes?.notReady === 1);
 
     await startMirror();
     await embedded.rig.history.until(node.name, MIRROR, 'true');
@@ -85,7 +87,7 @@ describe('a NodeService', () => {
   });
 
   test('without publish has a label of its own name', async () => {
-    await create('plain', { probe: probe() });
+    await create('plain', { ...probed() });
     await soon('the label', async () => (await label('service.rollcall.dev/plain')) === 'true');
     await remove('plain');
     await soon('its end', async () => (await label('service.rollcall.dev/plain')) === undefined);
@@ -93,7 +95,7 @@ describe('a NodeService', () => {
 
   test('taints the nodes on which it is not ready, and leaves none when it is deleted', async () => {
     await mirror.kill('SIGKILL');
-    await create('tainting', { probe: probe(), publish: { taint: { key: TAINT, value: 'x', effect: 'NoSchedule' } } });
+    await create('tainting', { ...probed(), publish: { taint: { key: TAINT, value: 'x', effect: 'NoSchedule' } } });
     await soon('the taint', () => hasTaint());
     await startMirror();
     await soon('its end', async () => !(await hasTaint()));
@@ -110,7 +112,7 @@ describe('a NodeService', () => {
 
   test('that is deleted while no coordinator runs leaves nothing', async () => {
     await create('brief', {
-      probe: probe(),
+      ...probed(),
       publish: { label: MIRROR, taint: { key: TAINT, value: '', effect: 'NoSchedule' } },
     });
     await soon('the label', async () => (await label()) === 'true');
@@ -130,7 +132,7 @@ describe('a NodeService', () => {
 
   test('of mode Startup is evaluated until it is ready once, and then left', async () => {
     await create('starting', {
-      probe: probe(),
+      ...probed(),
       mode: 'Startup',
       publish: { label: MIRROR, taint: { key: TAINT, value: '', effect: 'NoSchedule' } },
     });
@@ -159,8 +161,8 @@ describe('a NodeService', () => {
 
   test('is for the nodes that its selector selects, as they are', async () => {
     const { controlPlane } = embedded;
-    await create('selective', { nodeSelector: { matchLabels: { tier: 'gold' } }, probe: probe() });
-    await soon('the status', async () => (await statusOf(controlPlane.api, 'selective')).nodesSelected === 0);
+    await create('selective', { nodeSelector: { matchLabels: { tier: 'gold' } }, ...probed() });
+    await soon('the status', async () => (await statusOf(controlPlane.api, 'selective')).nodes?.selected === 0);
     expect(await label('service.rollcall.dev/selective')).toBeUndefined();
     await controlPlane.kubectl(['label', 'node', node.name, 'tier=gold']);
     await soon('the label', async () => (await label('service.rollcall.dev/selective')) === 'true');
@@ -171,7 +173,7 @@ describe('a NodeService', () => {
 
   test('with a CSI driver depends on the CSINode of this very Node', async () => {
     const { api } = embedded.controlPlane;
-    await create('csi', { csiDriver: 'ebs.csi.aws.com' });
+    await create('csi', { checks: [{ name: 'registered', csiNode: { driver: 'ebs.csi.aws.com' } }] });
     const { metadata } = (await view()) as unknown as { metadata: { uid: string } };
     const owner = (uid: string) => ({ apiVersion: 'v1', kind: 'Node', name: node.name, uid });
     const csiNode = (uid: string) => ({
@@ -192,9 +194,56 @@ describe('a NodeService', () => {
     };
     const reason = 'the CSINode belongs to an earlier Node of this name';
     await soon('the reason', async () => (await explained())?.reason === reason);
-    expect((await explained())?.asks).toEqual({ pods: false, probe: false });
+    expect((await explained())?.checks).toEqual([
+      { name: 'registered', state: 'not-ready', reason, cause: 'evidence' },
+    ]);
     expect(await label('service.rollcall.dev/csi')).toBeUndefined();
     await remove('csi');
+  });
+
+  test('depends on what the node offers, and sees it also where it is created later', async () => {
+    const { api } = embedded.controlPlane;
+    const offer = (amount: string) =>
+      api.patch(`/api/v1/nodes/${node.name}/status`, {
+        status: { capacity: { 'example.com/gpu': amount }, allocatable: { 'example.com/gpu': amount } },
+      });
+    await offer('1');
+    const resource = { name: 'example.com/gpu', min: 2 };
+    await create('offered', { checks: [{ name: 'gpus', resource }] });
+    await soon('the status', async () => (await statusOf(api, 'offered')).nodes?.notReady === 1);
+    await offer('2');
+    await soon('the label', async () => (await label('service.rollcall.dev/offered')) === 'true');
+    await offer('0');
+    await soon('its end', async () => (await label('service.rollcall.dev/offered')) === undefined);
+    await remove('offered');
+  });
+
+  test('depends on DRA devices that no taint keeps pods off', async () => {
+    const { api } = embedded.controlPlane;
+    const path = '/apis/resource.k8s.io/v1/resourceslices';
+    const write = (tainted: boolean) => ({
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceSlice',
+      metadata: { name: 'gpus' },
+      spec: {
+        driver: 'gpu.example.com',
+        nodeName: node.name,
+        pool: { name: node.name, generation: 1, resourceSliceCount: 1 },
+        devices: [
+          { name: 'gpu-0', ...(tainted ? { taints: [{ key: 'example.com/broken', effect: 'NoSchedule' }] } : {}) },
+        ],
+      },
+    });
+    await create('dra', { checks: [{ name: 'gpus', dra: { driver: 'gpu.example.com' } }] });
+    await soon('the status', async () => (await statusOf(api, 'dra')).nodes?.notReady === 1);
+    await api.post(path, write(false));
+    await soon('the label', async () => (await label('service.rollcall.dev/dra')) === 'true');
+    await api.delete(`${path}/gpus`);
+    await soon('its end', async () => (await label('service.rollcall.dev/dra')) === undefined);
+    await api.post(path, write(true));
+    await expect(statusOf(api, 'dra')).resolves.toMatchObject({ nodes: { notReady: 1 } });
+    await remove('dra');
+    await api.delete(`${path}/gpus`);
   });
 
   test('depends on the pod of its DaemonSet, beside which a bare pod does not count', async () => {
@@ -208,7 +257,7 @@ describe('a NodeService', () => {
         ready,
         owners,
       });
-    await create('driver', { pods, publish: { label: 'example.com/driver' } });
+    await create('driver', { checks: [{ name: 'pod', pods }], publish: { label: 'example.com/driver' } });
     await pod('bare', true);
     await soon('the label', async () => (await label('example.com/driver')) === 'true');
     const uid = '0b5b5b5b-0000-4000-8000-000000000000';
@@ -218,15 +267,15 @@ describe('a NodeService', () => {
   });
 });
 
-describe('a NodeService that is not accepted says why', () => {
-  const accepted = (name: string) => conditionOf(embedded.controlPlane.api, name, 'Accepted');
+describe('a NodeService that is not in force says why', () => {
+  const accepted = (name: string) => conditionOf(embedded.controlPlane.api, name, 'Ready');
   const refused = (name: string, reason: RegExp) =>
     soon(`the refusal of ${name}`, async () => reason.test(await accepted(name)));
 
   test('for a key that another publishes, until that is gone', async () => {
-    await create('first', { probe: probe(), publish: { label: MIRROR } });
+    await create('first', { ...probed(), publish: { label: MIRROR } });
     await soon('its acceptance', async () => (await accepted('first')).startsWith('True'));
-    await create('second', { probe: probe(), publish: { label: MIRROR } });
+    await create('second', { ...probed(), publish: { label: MIRROR } });
     await refused('second', /^False KeyTaken: The label example\.com\/mirror already belongs to the NodeService first/);
     await remove('first');
     await soon('its acceptance', async () => (await accepted('second')).startsWith('True'));
@@ -267,7 +316,7 @@ describe('a NodeService that is not accepted says why', () => {
     ['circle', { nodeSelector: { matchLabels: { 'service.rollcall.dev/circle': 'true' } } }, /SelectsByService/],
     ['ws-daemon', {}, /NameTaken: ws-daemon is the name of a service of Gitpod/],
   ])('as %s', async (name, spec, reason) => {
-    await create(name, { probe: probe(), ...spec });
+    await create(name, { ...probed(), ...spec });
     await refused(name, reason);
     await remove(name);
   });
@@ -275,7 +324,7 @@ describe('a NodeService that is not accepted says why', () => {
 
 test('--gitpod=false leaves nothing of Gitpod, and NodeServices as they are', async () => {
   const { rig } = embedded;
-  await create('mirror', { probe: probe(), publish: { label: MIRROR } });
+  await create('mirror', { ...probed(), publish: { label: MIRROR } });
   await soon('the label', async () => (await label()) === 'true');
   const fromMs = performance.now();
   await rig.endCoordinator(await rig.leader(), 'SIGTERM');

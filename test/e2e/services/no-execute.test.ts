@@ -51,7 +51,7 @@ test('a taint that evicts is refused until it is allowed, goes on by evidence, a
   const probe = { http: { port, path: '/healthz' }, periodMilliseconds: 200 };
   await api.post(NODE_SERVICES, nodeService('mirror', { probe, publish: { label: LABEL, taint: TAINT } }));
   const isRefused = async () =>
-    /^False NoExecuteNotAllowed: .* --allow-no-execute/.test(await conditionOf(api, 'mirror', 'Accepted'));
+    /^False NoExecuteNotAllowed: .* --allow-no-execute/.test(await conditionOf(api, 'mirror', 'Ready'));
   await waitFor('the refusal', isRefused, { timeoutMs: 30_000 });
 
   await rig.endCoordinator(await rig.leader(), 'SIGTERM');

@@ -25,17 +25,14 @@ export function nodeService(name: string, spec: object): KubeObject {
 }
 
 export type ServiceStatus = {
-  nodesSelected?: number;
-  nodesReady?: number;
-  nodesNotReady?: number;
-  nodesUnknown?: number;
+  nodes?: { selected: number; ready: number; notReady: number; unknown: number };
   observedGeneration?: number;
   provenTaint?: string;
   conditions?: { type: string; status: string; reason: string; message: string }[];
 };
 
 /** The condition of a NodeService, as `STATUS REASON: MESSAGE`; empty where there is none yet. */
-export async function conditionOf(api: ApiClient, name: string, type: 'Accepted' | 'Ready'): Promise<string> {
+export async function conditionOf(api: ApiClient, name: string, type: 'Ready' | 'NodesReady'): Promise<string> {
   const found = (await statusOf(api, name)).conditions?.find((each) => each.type === type);
   return found ? `${found.status} ${found.reason}: ${found.message}` : '';
 }

@@ -57,13 +57,13 @@ test('a NodeService whose pods may not be watched reports this and the cure, kee
   for (const namespace of ['default', ownNamespace]) await permit(namespace);
   await takeTheRightInTheWholeCluster();
 
-  const probe = { http: { port, path: '/healthz' }, periodMilliseconds: 200 };
-  await api.post(NODE_SERVICES, nodeService('driver', { probe }));
+  const probe = { name: 'port', http: { port, path: '/healthz' }, period: '200ms' };
+  await api.post(NODE_SERVICES, nodeService('driver', { checks: [probe] }));
   await rig.history.until(node.name, LABEL, 'true');
   const fromMs = performance.now();
   const pods = { namespace: 'drivers', selector: { matchLabels: { app: 'driver' } } };
-  await api.patch(`${NODE_SERVICES}/driver`, { spec: { pods } });
-  const accepted = async () => conditionOf(api, 'driver', 'Accepted');
+  await api.patch(`${NODE_SERVICES}/driver`, { spec: { checks: [probe, { name: 'pod', pods }] } });
+  const accepted = async () => conditionOf(api, 'driver', 'Ready');
   await waitFor(
     'the refusal',
     async () =>
@@ -87,7 +87,7 @@ test('a NodeService whose pods may not be watched reports this and the cure, kee
     hostIP: node.address,
   });
   await permit('drivers');
-  await waitFor('its acceptance', async () => (await accepted()).startsWith('True Accepted'), { timeoutMs: 60_000 });
+  await waitFor('its acceptance', async () => (await accepted()).startsWith('True InForce'), { timeoutMs: 60_000 });
   await waitFor(
     'the service to be ready by its pod',
     async () => {

@@ -69,7 +69,7 @@ describe.each(FILES)('%s', (file) => {
       const applied = parse(each) as NodeService;
       await api.post(`${NODE_SERVICES}?fieldValidation=Strict`, applied);
       const { name } = applied.metadata;
-      const accepted = () => conditionOf(api, name, 'Accepted');
+      const accepted = () => conditionOf(api, name, 'Ready');
       await waitFor('a status', async () => (await accepted()) !== '', { timeoutMs: 30_000 });
       expect(await accepted()).toBe('True Accepted: Its keys are published');
       expect(applied.spec.publish?.taint?.key ?? `readiness.k8s.io/${name}`).toBe(`readiness.k8s.io/${name}`);

@@ -46,7 +46,7 @@ const create = (name: string, spec: object) =>
   embedded.controlPlane.api.post(NODE_SERVICES, nodeService(name, { probe: probe(), ...spec }));
 const edit = (name: string, spec: object) => embedded.controlPlane.api.patch(`${NODE_SERVICES}/${name}`, { spec });
 const remove = (name: string) => embedded.controlPlane.api.delete(`${NODE_SERVICES}/${name}`);
-const accepted = (name: string) => conditionOf(embedded.controlPlane.api, name, 'Accepted');
+const accepted = (name: string) => conditionOf(embedded.controlPlane.api, name, 'Ready');
 const soon = (what: string, isSo: () => Promise<boolean>) => waitFor(what, isSo, { timeoutMs: 30_000 });
 
 test('a NodeService that is refused disables none that are older', async () => {

@@ -8,7 +8,7 @@ const DNS_SUBDOMAIN = '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$';
 /** NodeServices of the release. No name of an object has a capital letter, as `allowedPrefixes` has. */
 export const NODE_SERVICES: Entries = {
   pattern: DNS_SUBDOMAIN,
-  help: 'All other keys are names of NodeServices, each with its spec: {registry-mirror: {probe: {http: {port: 5000}}}}.',
+  help: 'All other keys are names of NodeServices, each with its spec: {registry-mirror: {checks: [{name: port, http: {port: 5000}}]}}.',
   schema: fromCrd(NODE_SERVICE_SPEC),
 };
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { fencePolicies } from './fence-policy.ts';
 import { manifestFiles } from './files.ts';
-import { probe } from './node-service-probe.ts';
+import { checks } from './node-service-checks.ts';
 import { poolLabelsPolicy } from './pool-labels-policy.ts';
 import { DEFAULT_SETTINGS } from './settings.ts';
 
@@ -88,10 +88,15 @@ describe('the manifests', () => {
   });
 });
 
-test('the CRD has every kind of probe of the agent, and the coordinator knows each', () => {
-  const kinds = Object.entries(probe.properties).flatMap(([name, { type }]) => (type === 'object' ? [name] : []));
-  expect(kinds).toEqual(PROBE_KINDS.map(({ kind }) => kind));
+test('the CRD has every kind of probe of the agent, and the coordinator knows each kind of check and no other', () => {
+  const { anyOf, ...kinds } = Object.fromEntries(
+    Object.entries(checks.items.properties).filter(([, { type }]) => type !== 'string' && type !== 'integer'),
+  );
+  expect(Object.keys(kinds)).toEqual(expect.arrayContaining(PROBE_KINDS.map(({ kind }) => kind)));
+  expect(anyOf).toBeDefined();
   const metadata = { name: 'a', uid: 'u', resourceVersion: '1' };
-  const observe = (kind: string) => observeNodeService({ metadata, spec: { probe: { [kind]: { other: 1 } } } });
-  expect(kinds.map((kind) => observe(kind).unknownField)).not.toContain(undefined);
+  const unknownOf = (kind: string) =>
+    observeNodeService({ metadata, spec: { checks: [{ name: 'c', [kind]: { other: 1 } }] } }).unknownField;
+  expect(Object.keys(kinds).map(unknownOf)).toEqual(Object.keys(kinds).map((kind) => `spec.checks[0].${kind}.other`));
+  expect(unknownOf('quic')).toBe('spec.checks[0].quic');
 });

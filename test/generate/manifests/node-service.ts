@@ -14,23 +14,7 @@ import {
   validation,
 } from './crd-parts.ts';
 import { labelSelector } from './label-selector.ts';
-import { probe } from './node-service-probe.ts';
-
-const NAMESPACE = { maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' };
-const SUBDOMAIN = { maxLength: 253, pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$' };
-
-const pods = {
-  description:
-    'Evidence: a pod of it on the node is Ready and not terminating. Where a DaemonSet controls any of them on a node, ' +
-    'others on it do not count.',
-  type: 'object',
-  required: ['namespace', 'selector'],
-  properties: {
-    namespace: text('Namespace of the pods.', NAMESPACE),
-    selector: labelSelector('Label selector of the pods.', true),
-    daemonSet: text('Only pods that this DaemonSet controls count.', SUBDOMAIN),
-  },
-};
+import { checks, duration } from './node-service-checks.ts';
 
 const isKey = validation('!format.qualifiedName().validate(self).hasValue()', `not a valid key: ${KEY_RULE}`);
 const RESERVED = "self.matches('^([^/]*[.])?(k8s|kubernetes)[.]io/')";
@@ -100,52 +84,22 @@ const publish = {
 
 /** Schema of the spec of a NodeService. */
 export const NODE_SERVICE_SPEC = {
-  description:
-    'Which nodes the service belongs on, the evidence of its readiness, and the keys that nodes get for it. All evidence has to agree.',
+  description: 'Which nodes the service belongs on, the checks of its readiness, and the keys that nodes get for it.',
   type: 'object',
+  required: ['checks'],
   properties: {
     nodeSelector: labelSelector('Label selector of the nodes on which the service belongs. Defaults to all nodes.'),
-    pods,
-    probe,
-    csiDriver: text('Evidence: the CSINode of the node lists this driver.', SUBDOMAIN),
-    devices: {
-      description:
-        'Evidence: known accelerators that the agent sees on the node, and their drivers. All entries must be true.',
-      type: 'array',
-      minItems: 1,
-      maxItems: 16,
-      'x-kubernetes-list-type': 'atomic',
-      items: text(
-        'NAME >= NUMBER, of which there have to be so many (or =, >, <, <=; NAME alone: some), or driver:NAME = DRIVER, which ' +
-          'has to be bound to all of them. NAME is the NAME of the label device.rollcall.dev/NAME, or gpu for any GPU.',
-        {
-          minLength: 1,
-          maxLength: 128,
-          'x-kubernetes-validations': [
-            validation(
-              "self.matches('^ *(count:|driver:)?[a-z0-9-]+ *((=|>|>=|<|<=) *[A-Za-z0-9_.*?-]+|in *[(][A-Za-z0-9_.*?, -]+[)])? *$')",
-              'a device must have the form "edgetpu >= 1" or "driver:nvidia-gpu = nvidia"',
-            ),
-          ],
-        },
-      ),
-    },
+    checks,
     mode: text(
       'Continuous: always checked. Startup: checked on a node until the service is ready there for the first time.',
       { enum: ['Continuous', 'Startup'], default: 'Continuous' },
     ),
+    startupDeadline: duration(
+      'startupDeadline',
+      'Time from the creation of a node after which the service, if it was never ready there, has failed to start.',
+    ),
     publish,
   },
-  'x-kubernetes-validations': [
-    validation(
-      'has(self.pods) || has(self.probe) || has(self.csiDriver) || has(self.devices)',
-      'no evidence of readiness: set pods, probe, csiDriver or devices',
-    ),
-    validation(
-      "has(self.pods) || !has(self.probe) || !has(self.probe.host) || self.probe.host != 'Pod'",
-      'probe.host is Pod, but pods is not set: set pods, or another host',
-    ),
-  ],
 };
 
 const status = {
@@ -153,33 +107,40 @@ const status = {
   type: 'object',
   properties: {
     observedGeneration,
-    nodesSelected: count('Number of nodes on which the service belongs.'),
-    nodesReady: count('Number of nodes on which the service is ready.'),
-    nodesNotReady: count('Number of nodes on which the service is not ready.'),
-    nodesUnknown: count('Number of nodes on which the readiness is unknown.'),
+    nodes: {
+      description: 'Numbers of nodes.',
+      type: 'object',
+      required: ['selected', 'ready', 'notReady', 'unknown'],
+      properties: {
+        selected: count('On which the service belongs.'),
+        ready: count('On which the service is ready.'),
+        notReady: count('On which the service is not ready.'),
+        unknown: count('On which the readiness is unknown.'),
+      },
+    },
+    ready: text('Nodes on which the service is ready, of those on which it belongs, such as 3/5.'),
     provenTaint: text(
       'The taint that was removed from a node because the service became ready there, and may therefore be added to any node.',
     ),
+    published: text('The keys that nodes get for the service.'),
     conditions: conditions(
-      'Conditions: Accepted and Ready.',
-      'Accepted: rollcall publishes the service. Ready: the service is ready on every node on which it belongs.',
+      'Conditions: Ready and NodesReady.',
+      'Ready: the service is in force, and what it needs can be watched. NodesReady: the service is ready on every node on which it belongs.',
     ),
   },
 };
 
 const columns = [
-  column('Nodes', 'integer', '.status.nodesSelected', 'Number of nodes on which the service belongs.'),
-  column('Ready-Nodes', 'integer', '.status.nodesReady', 'Number of nodes on which the service is ready.'),
-  column('Not-Ready', 'integer', '.status.nodesNotReady', 'Number of nodes on which the service is not ready.'),
-  column('Unknown', 'integer', '.status.nodesUnknown', 'Number of nodes on which the readiness is unknown.', 1),
-  column('Accepted', 'string', ofCondition('Accepted', 'status'), 'Whether rollcall publishes the service.'),
+  column('Ready', 'string', '.status.ready', 'Nodes on which the service is ready, of those on which it belongs.'),
+  column('In-Force', 'string', ofCondition('Ready', 'status'), 'Whether rollcall publishes the service.'),
   column(
-    'Ready',
+    'Nodes-Ready',
     'string',
-    ofCondition('Ready', 'status'),
+    ofCondition('NodesReady', 'status'),
     'Whether the service is ready on every node on which it belongs.',
   ),
-  column('Message', 'string', ofCondition('Accepted', 'message'), 'Why the object is accepted or not.', 1),
+  column('Published', 'string', '.status.published', 'The keys that nodes get for the service.', 1),
+  column('Message', 'string', ofCondition('Ready', 'message'), 'Why the object is in force or not.', 1),
   column('Age', 'date', '.metadata.creationTimestamp', 'Time since the creation of the object.'),
 ];
 

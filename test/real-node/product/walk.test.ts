@@ -25,8 +25,9 @@ kind: NodeService
 metadata:
   name: ${name}
 spec:
-  probe:
-    http: { port: 5000, path: /v2/, statuses: ["200", "401"] }
+  checks:
+    - name: http
+      http: { port: 5000, path: /v2/, expectedStatuses: ["200", "401"] }
   publish:
     label: service.rollcall.dev/${name}
     taint: { key: readiness.k8s.io/${name}, effect: NoSchedule }
@@ -37,8 +38,9 @@ kind: NodeService
 metadata:
   name: ${name}
 spec:
-  probe:
-    csi: { socket: ${plugins}/driver/csi.sock }
+  checks:
+    - name: socket
+      csi: { socket: ${plugins}/driver/csi.sock }
   publish:
     label: service.rollcall.dev/${name}
     taint: { key: readiness.k8s.io/${name}, effect: NoSchedule }

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { snapshot } from '../../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
-import { serviceOf } from '../../model/services.test-fixtures.ts';
+import { podsCheck, probeCheck, serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import { nodeSummary, plannedNodes, serviceDocuments } from './fleet-documents.ts';
 import type { NodeQueries } from './node-queries.ts';
+
+const SOME = { op: '>=', bound: [2] } as const;
 
 describe('a node in a line', () => {
   function summaryOf(evaluated: object, isPending = false) {
@@ -96,9 +98,9 @@ describe('services', () => {
       {
         ...{ name: 'ab', origin: 'built-in', accepted: true, mode: 'Continuous' },
         publish: { label: 'gitpod.io/ab_ready_ns_default', taint: 'gitpod.io/ab-not-ready' },
-        evidence: [
-          'a pod in default on the node is Ready and not terminating',
-          "the agent's probe succeeds: tcp, port 8080",
+        checks: [
+          { name: 'pod', what: 'a pod in default on the node is Ready and not terminating' },
+          { name: 'probe', what: "the agent's probe succeeds: tcp, port 8080" },
         ],
         nodes: { ready: 2, notReady: 2, unknown: 3 },
       },
@@ -108,9 +110,20 @@ describe('services', () => {
   test('that ask for other things say so', () => {
     const service: Service = {
       name: 'a',
-      pods: { namespace: 'apps', selector: {}, daemonSet: 'ds', optional: true },
-      probe: { spec: { kind: 'exec' } as never },
-      csiDriver: 'csi.test',
+      checks: [
+        podsCheck({ namespace: 'apps', selector: {}, daemonSet: 'ds', optional: true }),
+        probeCheck('a/probe', { spec: { kind: 'csi' } }),
+        { name: 'registered', kind: 'csiNode', driver: 'csi.test' },
+        { name: 'gpus', kind: 'device', predicates: [{ kind: 'count', name: 'gpu', test: SOME }] },
+        {
+          name: 'offered',
+          kind: 'anyOf',
+          checks: [
+            { name: 'plugin', kind: 'resource', predicates: [{ kind: 'resource', name: 'x/gpu', test: SOME }] },
+            { name: 'dra', kind: 'dra', predicates: [{ kind: 'dra', name: 'gpu.x', test: SOME }] },
+          ],
+        },
+      ],
       mode: 'Startup',
       publish: { condition: 'example.com/Ready' },
       origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
@@ -118,16 +131,19 @@ describe('services', () => {
     expect(documentsOf([service])).toMatchObject([
       {
         origin: 'NodeService',
-        evidence: [
-          'a pod of the DaemonSet ds in apps on the node shows where the service is',
-          "the agent's probe succeeds: exec",
-          'the CSINode lists csi.test',
+        checks: [
+          { name: 'pod', what: 'a pod of the DaemonSet ds in apps on the node shows where the service is' },
+          { name: 'probe', what: "the agent's probe succeeds: csi" },
+          { name: 'registered', what: 'the CSINode lists csi.test' },
+          { name: 'gpus', what: 'the agent sees gpu >= 2' },
+          {
+            name: 'offered',
+            what: 'the node has x/gpu >= 2 allocatable, or ResourceSlices of the node have gpu.x >= 2 devices',
+          },
         ],
       },
     ]);
     expect(documentsOf([service])[0]?.publish).toEqual({ condition: 'example.com/Ready' });
-    const { pods: _pods, probe: _probe, csiDriver: _driver, ...bare } = service;
-    expect(documentsOf([bare])[0]?.evidence).toEqual([]);
   });
 
   test('that are refused come last, with the reason', () => {

@@ -7,7 +7,7 @@ import type { Evaluator } from '../../decide/evaluator.ts';
 import { plannedChanges } from '../../decide/intent/changes.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../../model/config.ts';
-import type { Service } from '../../model/services.ts';
+import { formatPredicate, type Service, type ServiceCheck } from '../../model/services.ts';
 import type { Fleet } from '../../state/fleet.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import type { LeadershipState } from '../../term/leadership-state.ts';
@@ -75,32 +75,44 @@ function serviceDocument(service: Service, tally: ServiceTally): ServiceDocument
       ...(taint ? { taint: taint.key } : {}),
       ...(condition === undefined ? {} : { condition }),
     },
-    evidence: evidenceOf(service),
+    checks: service.checks.map((check) => ({ name: check.name, what: whatOf(check) })),
     nodes: { ready, notReady, unknown },
   };
 }
 
-function evidenceOf({ pods, probe, csiDriver }: Service): string[] {
-  const evidence: string[] = [];
-  if (pods) {
-    const controller = pods.daemonSet === undefined ? '' : ` of the DaemonSet ${pods.daemonSet}`;
-    const says = pods.optional ? 'shows where the service is' : 'is Ready and not terminating';
-    evidence.push(`a pod${controller} in ${pods.namespace} on the node ${says}`);
+/** What a check asks for, as a clause for people. */
+function whatOf(check: ServiceCheck): string {
+  switch (check.kind) {
+    case 'anyOf':
+      return check.checks.map(whatOf).join(', or ');
+    case 'pods': {
+      const { namespace, daemonSet, optional } = check.pods;
+      const controller = daemonSet === undefined ? '' : ` of the DaemonSet ${daemonSet}`;
+      const says = optional ? 'shows where the service is' : 'is Ready and not terminating';
+      return `a pod${controller} in ${namespace} on the node ${says}`;
+    }
+    case 'probe': {
+      const { spec, port } = check.probe;
+      return `the agent's probe succeeds: ${spec.kind}${port === undefined ? '' : `, port ${port}`}`;
+    }
+    case 'condition':
+      return `the condition ${check.type} is ${check.status}`;
+    case 'csiNode':
+      return `the CSINode lists ${check.driver}`;
+    case 'device':
+      return `the agent sees ${check.predicates.map(formatPredicate).join(' with ')}`;
+    case 'resource':
+      return `the node has ${check.predicates.map(formatPredicate)} allocatable`;
+    case 'dra':
+      return `ResourceSlices of the node have ${check.predicates.map(formatPredicate)} devices`;
   }
-  if (probe) {
-    evidence.push(
-      `the agent's probe succeeds: ${probe.spec.kind}${probe.port === undefined ? '' : `, port ${probe.port}`}`,
-    );
-  }
-  if (csiDriver !== undefined) evidence.push(`the CSINode lists ${csiDriver}`);
-  return evidence;
 }
 
 export type ReplicaSource = {
   config: Pick<CoordinatorConfig, 'dryRun' | 'readinessGate' | 'staleAfterSeconds'>;
   environment: Pick<CoordinatorEnvironment, 'podName'>;
   leadershipState: Pick<LeadershipState, 'role'>;
-  fleet: Pick<Fleet, 'freshness'>;
+  fleet: Pick<Fleet, 'activeGuards'>;
   evaluator: Pick<Evaluator, 'heldWithdrawals'>;
   clock: Clock;
 };
@@ -121,7 +133,7 @@ export function replicaDocument({
     ...role,
     // Agents report to the leader alone: what a standby knows of services is nothing to go by.
     ...(role.leading ? {} : { note: 'This replica does not lead, and gets no reports: ask the leader' }),
-    guards: fleet.freshness.activeGuards(),
+    guards: fleet.activeGuards(),
     heldWithdrawals: evaluator.heldWithdrawals(),
     dryRun: config.dryRun,
     readinessGate: config.readinessGate,

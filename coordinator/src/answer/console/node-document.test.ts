@@ -94,36 +94,34 @@ describe('a service', () => {
     return nodeDocument(factsOf({ evaluated: { readiness: known, ...evaluated } }), [service]).services[0];
   };
 
-  test('shows its state, its pods and what the probe said', () => {
-    expect(shown({}, { pods: [pod(), pod({ name: 'other', labels: {} })] })).toEqual({
+  test('shows its state, its pods and the verdict of each check', () => {
+    const checks = [{ name: 'pod', state: 'ready', reason: 'it is Ready', cause: 'evidence' }] as const;
+    expect(shown({ checks }, { pods: [pod(), pod({ name: 'other', labels: {} })] })).toEqual({
       name: 'ws-daemon',
       state: 'ready',
       since: NOW,
       reason: 'r',
       evidence: undefined,
       heldBack: undefined,
-      asks: { pods: true, probe: true },
+      checks,
       pods: [{ pod: 'default/ws-daemon-1', ready: true, terminating: false }],
-      probe: { ready: true, since: NOW, evidence: 'tcp refused twice' },
     });
   });
 
   test('shows until when it is held back, and what the evidence says meanwhile', () => {
-    const evidence = { state: 'ready', reason: 'it is back', cause: 'agent' } as const;
+    const checks = [{ name: 'probe', state: 'ready', reason: 'it is back', cause: 'agent' }] as const;
+    const evidence = { state: 'ready', reason: 'it is back', cause: 'agent', checks } as const;
     const document = shown({ state: 'not-ready', damping: { untilMs: NOW_MS + 1000, falls: 4 }, evidence });
-    expect(document).toMatchObject({ heldBack: { until: '2026-01-01T00:00:01Z', falls: 4 }, evidence });
+    expect(document).toMatchObject({
+      heldBack: { until: '2026-01-01T00:00:01Z', falls: 4 },
+      evidence: { state: 'ready', reason: 'it is back' },
+      checks,
+    });
   });
 
-  test('shows no state on a node that it is not for, and no probe that no agent reported', () => {
+  test('shows no state and no checks on a node that it is not for', () => {
     const [service] = nodeDocument(factsOf({ evaluated: { services: new Map() } }), [SERVICE]).services;
-    expect(service).toMatchObject({ state: undefined, since: undefined, reason: undefined, probe: undefined });
-  });
-
-  test('asks for what it takes to be ready', () => {
-    const optional = serviceOf('ws-daemon', { pods: { namespace: 'a', selector: {}, optional: true } });
-    expect(shown({}, {}, optional)?.asks).toEqual({ pods: false, probe: true });
-    const { pods: _pods, probe: _probe, ...bare } = SERVICE;
-    expect(shown({}, {}, bare)?.asks).toEqual({ pods: false, probe: false });
+    expect(service).toMatchObject({ state: undefined, since: undefined, reason: undefined, checks: [] });
   });
 });
 

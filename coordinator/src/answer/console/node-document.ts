@@ -49,24 +49,22 @@ function acceleratorDocuments({ machine, inventory }: EvaluatedNode): Accelerato
   }));
 }
 
-function serviceDocument(service: Service, { readiness, pods, services }: EvaluatedNode): NodeServiceDocument {
+function serviceDocument(service: Service, { readiness, pods }: EvaluatedNode): NodeServiceDocument {
   const { name } = service;
   const shown = readiness.get(name);
-  const probe = services.get(name);
   return {
     name,
     state: shown?.state,
     since: shown && rfc3339(shown.sinceMs),
     reason: shown?.reason,
-    evidence: shown?.evidence,
+    evidence: shown?.evidence && { state: shown.evidence.state, reason: shown.evidence.reason },
     heldBack: shown?.damping && { until: rfc3339(shown.damping.untilMs), falls: shown.damping.falls },
-    asks: { pods: service.pods !== undefined && service.pods.optional !== true, probe: service.probe !== undefined },
+    checks: (shown?.evidence ?? shown)?.checks ?? [],
     pods: podsOf(service, pods).map(({ namespace, name: pod, ready, terminating }) => ({
       pod: `${namespace}/${pod}`,
       ready,
       terminating,
     })),
-    probe: probe && { ready: probe.ready, since: probe.since, evidence: probe.evidence },
   };
 }
 

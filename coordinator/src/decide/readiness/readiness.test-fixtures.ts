@@ -56,6 +56,10 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
     sharedLabels: new Set(),
     ownedConditions: new Set(),
     allocatable: undefined,
+    conditions: [],
+    conditionWriters: new Map(),
+    doubt: () => ({ sinceMs: undefined }),
+    silenceMs: 30_000,
     machine: undefined,
     inventory: inventoryOf(
       {

@@ -110,7 +110,11 @@ describe('a service that an agent no longer sees', () => {
     const { judge, observer } = tracked();
     expect(judge({})).not.toHaveProperty('evidence');
     observer.untilMs = 600_000;
-    expect(judge({}, false).evidence).toEqual({ state: 'not-ready', reason: 'tcp refused twice', cause: 'agent' });
+    expect(judge({}, false).evidence).toMatchObject({
+      state: 'not-ready',
+      reason: 'tcp refused twice',
+      cause: 'agent',
+    });
   });
 
   test('is not observed while its state is unknown for another reason', () => {

@@ -83,7 +83,7 @@ export class ReadinessTracker {
     const judgements: Judgement[] = [];
     for (const service of this.#options.services()) {
       if (!selects(service.nodeSelector, snapshot.labels)) continue;
-      const evidence = hasStarted(service, started) ? STARTED : judgeService(service, snapshot, now.monotonicMs);
+      const evidence = hasStarted(service, started) ? STARTED : judgeService(service, snapshot, now);
       judgements.push(this.#judgeBy(memories?.get(service.name), evidence, { service, snapshot, now }));
     }
     return judgements;

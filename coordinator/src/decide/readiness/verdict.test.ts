@@ -1,14 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { gpus } from '../../model/inventory/inventory.test-fixtures.ts';
-import { parseDeviceLine } from '../../model/inventory/parse-predicate.ts';
-import { serviceOf } from '../../model/services.test-fixtures.ts';
+import { podsCheck, probeCheck, serviceOf } from '../../model/services.test-fixtures.ts';
+import type { ServiceCheck, SingleCheck } from '../../model/services.ts';
 import type { Freshness } from '../../state/presence.ts';
 import { pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
-import { judgeService } from './verdict.ts';
+import { judgeService, type ServiceVerdict, type Verdict } from './verdict.ts';
 
 const OPTIONAL = serviceOf('ws-daemon', {
-  pods: { namespace: 'default', selector: { matchLabels: { component: 'ws-daemon' } }, optional: true },
+  checks: [
+    podsCheck({ namespace: 'default', selector: { matchLabels: { component: 'ws-daemon' } }, optional: true }),
+    probeCheck('ws-daemon'),
+  ],
 });
+
+/** The wall clock does not matter. */
+const at = (monotonicMs: number) => ({ monotonicMs, wallMs: 0 });
 
 type Situation = {
   freshness?: Freshness;
@@ -18,7 +24,7 @@ type Situation = {
 };
 
 function verdict({ freshness = { state: 'fresh' }, probe = true, pods = [pod()], requirePod = true }: Situation) {
-  return judgeService(requirePod ? WS_DAEMON_SERVICE : OPTIONAL, snapshot({ freshness, pods }, probe), 0);
+  return judgeService(requirePod ? WS_DAEMON_SERVICE : OPTIONAL, snapshot({ freshness, pods }, probe), at(0));
 }
 
 describe('a service', () => {
@@ -47,7 +53,9 @@ describe('a service', () => {
     expect(verdict({ probe: false }).cause).toBe('agent');
     expect(verdict({ freshness: { state: 'unheard' } }).cause).toBe('unknown');
     expect(verdict({}).cause).toBe('agent');
-    expect(judgeService(WS_DAEMON_SERVICE, snapshot({ services: new Map(), toldMs }), 30_000)).toEqual({
+    expect(
+      withoutChecks(judgeService(WS_DAEMON_SERVICE, snapshot({ services: new Map(), toldMs }), at(30_000))),
+    ).toEqual({
       state: 'not-ready',
       reason: 'the agent does not report on ws-daemon',
       cause: 'silence',
@@ -76,8 +84,9 @@ describe('a service', () => {
   test('is unknown while its agent does not know, unless its pods say no', () => {
     const report = { name: 'ws-daemon', ready: false, unknown: true as const, since: '2026-01-01T00:00:00Z' };
     const services = new Map([['ws-daemon', { ...report, evidence: 'not known yet: x', digest: 'd' }]]);
-    const judge = (pods: ReturnType<typeof pod>[]) => judgeService(WS_DAEMON_SERVICE, snapshot({ services, pods }), 0);
-    expect(judge([pod()])).toEqual({ state: 'unknown', reason: 'not known yet: x', cause: 'unknown' });
+    const judge = (pods: ReturnType<typeof pod>[]) =>
+      judgeService(WS_DAEMON_SERVICE, snapshot({ services, pods }), at(0));
+    expect(withoutChecks(judge([pod()]))).toEqual({ state: 'unknown', reason: 'not known yet: x', cause: 'unknown' });
     expect(judge([pod({ ready: false })]).state).toBe('not-ready');
   });
 
@@ -95,8 +104,7 @@ describe('a service', () => {
 });
 
 describe('a service with a CSI driver', () => {
-  const { probe: _probe, pods: _pods, ...bare } = serviceOf('ebs');
-  const service = { ...bare, csiDriver: 'ebs.csi.aws.com' };
+  const service = serviceOf('ebs', { checks: [{ name: 'registered', kind: 'csiNode', driver: 'ebs.csi.aws.com' }] });
   const csiNode = { name: 'n', nodeUid: 'u', drivers: ['ebs.csi.aws.com'] };
 
   test.each([
@@ -107,14 +115,17 @@ describe('a service with a CSI driver', () => {
     ['unknown', 'the CSINodes have not been listed yet', 'unknown' as const],
   ])('is %s where %s', (state, reason, known) => {
     const silent = { state: 'silent' as const };
-    expect(judgeService(service, snapshot({ csiNode: known, freshness: silent }), 0)).toMatchObject({ state, reason });
+    expect(judgeService(service, snapshot({ csiNode: known, freshness: silent }), at(0))).toMatchObject({
+      state,
+      reason,
+    });
   });
 });
 
 describe('a pod that was there before the Node', () => {
   const NODE_MS = Date.UTC(2026, 0, 1);
   const judge = (...pods: ReturnType<typeof pod>[]) =>
-    judgeService(WS_DAEMON_SERVICE, snapshot({ createdAtMs: NODE_MS, pods }), 0);
+    judgeService(WS_DAEMON_SERVICE, snapshot({ createdAtMs: NODE_MS, pods }), at(0));
   const before = (change: Parameters<typeof pod>[0] = {}) => pod({ createdAtMs: NODE_MS - 1000, ...change });
 
   test('does not count, and says why', () => {
@@ -141,58 +152,65 @@ describe('a pod that was there before the Node', () => {
 test('a pod that was created since the Node was counts whatever the clock of its kubelet says', () => {
   const createdAtMs = Date.UTC(2026, 0, 1);
   const pods = [pod({ createdAtMs, readySinceMs: Date.UTC(1970, 0, 2) })];
-  expect(judgeService(WS_DAEMON_SERVICE, snapshot({ createdAtMs, pods }), 0).state).toBe('ready');
+  expect(judgeService(WS_DAEMON_SERVICE, snapshot({ createdAtMs, pods }), at(0)).state).toBe('ready');
 });
 
 test('pods in a namespace that was not listed yet say nothing', () => {
-  expect(judgeService(WS_DAEMON_SERVICE, snapshot({ pods: [], podsKnown: () => false }), 0).state).toBe('unknown');
+  expect(judgeService(WS_DAEMON_SERVICE, snapshot({ pods: [], podsKnown: () => false }), at(0)).state).toBe('unknown');
 });
 
 test('an agent that got a check a moment ago need not report on it yet', () => {
-  const { pods: _pods, ...service } = serviceOf('mirror');
+  const service = serviceOf('mirror', { checks: [probeCheck('mirror')] });
   const judge = (nowMs: number) =>
-    judgeService(service, snapshot({ toldMs: new Map([[service.name, 0]]) }), nowMs).state;
+    judgeService(service, snapshot({ toldMs: new Map([[service.name, 0]]) }), at(nowMs)).state;
   expect([judge(0), judge(29_999), judge(30_000)]).toEqual(['unknown', 'unknown', 'not-ready']);
   const later = (nowMs: number) =>
-    judgeService(service, snapshot({ toldMs: new Map([[service.name, 100_000]]) }), nowMs).state;
+    judgeService(service, snapshot({ toldMs: new Map([[service.name, 100_000]]) }), at(nowMs)).state;
   expect([later(129_999), later(130_000)]).toEqual(['unknown', 'not-ready']);
-  expect(judgeService(service, snapshot(), 60_000).state).toBe('unknown');
+  expect(judgeService(service, snapshot(), at(60_000)).state).toBe('unknown');
 });
 
 test('what an agent reports counts, however lately it was told', () => {
-  const { pods: _pods, ...service } = serviceOf('ws-daemon');
+  const service = serviceOf('ws-daemon', { checks: [probeCheck('ws-daemon')] });
   const judge = (ready: boolean) =>
-    judgeService(service, snapshot({ toldMs: new Map([[service.name, 0]]) }, ready), 0).state;
+    judgeService(service, snapshot({ toldMs: new Map([[service.name, 0]]) }, ready), at(0)).state;
   expect([judge(true), judge(false)]).toEqual(['ready', 'not-ready']);
 });
 
 describe('a service that needs devices', () => {
-  const needing = (...lines: string[]) => {
-    const devices = lines.map((text) => ({ text, term: parseDeviceLine(text) }));
-    return serviceOf('gpu-node', { devices });
-  };
-  const { pods: _, probe: __, ...gpuNode } = needing('nvidia-gpu >= 2', 'driver:nvidia-gpu = nvidia');
+  const gpuNode = serviceOf('gpu-node', {
+    checks: [
+      {
+        name: 'gpus',
+        kind: 'device',
+        predicates: [
+          { kind: 'count', name: 'nvidia-gpu', test: { op: '>=', bound: [2] } },
+          { kind: 'driver', name: 'nvidia-gpu', test: { values: ['nvidia'] } },
+        ],
+      },
+    ],
+  });
   const machine = (...drivers: string[]) => ({ machine: { devices: gpus(...drivers), facts: {} } });
-  const evaluated = (change: Parameters<typeof snapshot>[0]) => judgeService(gpuNode, snapshot(change), 0);
+  const evaluated = (change: Parameters<typeof snapshot>[0]) => judgeService(gpuNode, snapshot(change), at(0));
 
   test('is ready when all of them are there', () => {
-    expect(evaluated(machine('nvidia', 'nvidia'))).toEqual({
+    expect(withoutChecks(evaluated(machine('nvidia', 'nvidia')))).toEqual({
       state: 'ready',
       cause: 'agent',
-      reason: 'the agent sees 2 of nvidia-gpu; the driver of nvidia-gpu is nvidia',
+      reason: 'the agent sees 2 of nvidia-gpu, and the driver of nvidia-gpu is nvidia',
     });
   });
 
-  test('says which is missing', () => {
-    expect(evaluated(machine('nvidia'))).toEqual({
+  test('says what is missing', () => {
+    expect(withoutChecks(evaluated(machine('nvidia')))).toEqual({
       state: 'not-ready',
       cause: 'agent',
       reason: 'nvidia-gpu >= 2 is required, but the agent sees 1 of nvidia-gpu',
     });
-    expect(evaluated(machine('nvidia', '', 'nvidia'))).toEqual({
+    expect(withoutChecks(evaluated(machine('nvidia', '', 'nvidia')))).toEqual({
       state: 'not-ready',
       cause: 'agent',
-      reason: 'driver:nvidia-gpu = nvidia is required, but the drivers of nvidia-gpu differ: pci 0000:18:00.0 has none',
+      reason: 'the driver nvidia is required, but the drivers of nvidia-gpu differ: pci 0000:18:00.0 has none',
     });
   });
 
@@ -210,3 +228,115 @@ describe('a service that needs devices', () => {
     });
   });
 });
+
+describe('what drivers offer', () => {
+  const judge = (kind: 'resource' | 'dra', change: Parameters<typeof snapshot>[0]) => {
+    const predicates = [{ kind, name: 'nvidia.com/gpu', test: { op: '>=', bound: [8] } } as const];
+    const { state, cause, reason } = judgeService(
+      serviceOf('gpus', { checks: [{ name: 'offered', kind, predicates }] }),
+      snapshot({ freshness: { state: 'silent' }, ...change }),
+      at(0),
+    );
+    return [state, cause, reason];
+  };
+
+  test.each([
+    ['8', 'ready', 'evidence', 'the node has 8 of nvidia.com/gpu allocatable'],
+    ['7', 'not-ready', 'evidence', 'nvidia.com/gpu >= 8 is required, but the node has 7 of nvidia.com/gpu allocatable'],
+    ['0', 'not-ready', 'evidence', 'nvidia.com/gpu >= 8 is required, but the node has 0 of nvidia.com/gpu allocatable'],
+  ])('counts by what is allocatable, also while the agent is silent: %s', (gpu, ...expected) => {
+    expect(judge('resource', { allocatable: { 'nvidia.com/gpu': gpu } })).toEqual(expected);
+  });
+
+  test('is unknown while whole Nodes are not watched', () => {
+    expect(judge('resource', {})).toEqual(['unknown', 'unknown', 'how much of nvidia.com/gpu the node has is unknown']);
+  });
+
+  test.each([
+    [{ count: 8, isComplete: true }, 'ready', 'evidence'],
+    [{ count: 8, isComplete: false }, 'ready', 'evidence'],
+    [{ count: 7, isComplete: true }, 'not-ready', 'evidence'],
+    [{ count: 7, isComplete: false }, 'unknown', 'unknown'],
+  ])('counts by ResourceSlices: %j', (devices, state, cause) => {
+    const inventory = { ...snapshot().inventory, dra: new Map([['nvidia.com/gpu', devices]]) };
+    expect(judge('dra', { inventory }).slice(0, 2)).toEqual([state, cause]);
+  });
+
+  test('is unknown while ResourceSlices are not known', () => {
+    expect(judge('dra', {}).slice(0, 2)).toEqual(['unknown', 'unknown']);
+  });
+});
+
+describe('of several checks', () => {
+  /** A check with this outcome, while the agent is silent or not, and the verdict by it alone. */
+  const outcomes = {
+    ready: probeCheck('well'),
+    agent: probeCheck('ill'),
+    evidence: { name: 'csi', kind: 'csiNode', driver: 'none' },
+    silence: probeCheck('missing'),
+    unknown: probeCheck('unasked'),
+  } satisfies Record<string, SingleCheck>;
+  type Outcome = keyof typeof outcomes;
+  const report = (name: string, ready: boolean) => ({ name, ready, since: '', evidence: `${name} said`, digest: 'd' });
+  const seen = snapshot({
+    csiNode: 'none',
+    services: new Map([
+      ['well', report('well', true)],
+      ['ill', report('ill', false)],
+    ]),
+    toldMs: new Map([
+      ['missing', 0],
+      ['unasked', 60_000],
+    ]),
+  });
+  const judge = (...checks: ServiceCheck[]) => judgeService(serviceOf('a', { checks }), seen, at(60_000));
+  const all = (...names: Outcome[]) => shortOf(judge(...names.map((name) => outcomes[name])));
+  const any = (...names: Outcome[]) =>
+    shortOf(judge({ name: 'any', kind: 'anyOf', checks: names.map((name) => outcomes[name]) }));
+  /** The cause of a failure, or the state. */
+  const shortOf = ({ state, cause }: Verdict) => (state === 'not-ready' ? cause : state);
+  const NAMES = Object.keys(outcomes) as Outcome[];
+
+  test('each is as it is meant to be here', () => {
+    for (const name of NAMES) expect([all(name), any(name)]).toEqual([name, name]);
+  });
+
+  test('all must pass: one that fails decides, by the strongest cause; else one that is unknown', () => {
+    const strength: Outcome[] = ['evidence', 'agent', 'silence', 'unknown', 'ready'];
+    for (const a of NAMES)
+      for (const b of NAMES)
+        for (const c of NAMES) {
+          const expected = strength.find((each) => [a, b, c].includes(each));
+          expect([a, b, c, all(a, b, c)]).toEqual([a, b, c, expected]);
+        }
+  });
+
+  test('one of anyOf must pass: else one that is unknown decides; else all fail, by the weakest cause', () => {
+    const strength: Outcome[] = ['ready', 'unknown', 'silence', 'agent', 'evidence'];
+    for (const a of NAMES)
+      for (const b of NAMES)
+        for (const c of NAMES) {
+          const expected = strength.find((each) => [a, b, c].includes(each));
+          expect([a, b, c, any(a, b, c)]).toEqual([a, b, c, expected]);
+        }
+  });
+
+  test('each has a verdict of its own, with its name and reason, and the first failure is told', () => {
+    const anyOf: ServiceCheck = { name: 'any', kind: 'anyOf', checks: [outcomes.agent, outcomes.evidence] };
+    const renamed = { ...outcomes.ready, name: 'port' };
+    expect(judge(renamed, anyOf)).toEqual({
+      state: 'not-ready',
+      reason: 'ill said, and the node has no CSINode',
+      cause: 'agent',
+      checks: [
+        { name: 'port', state: 'ready', reason: 'well said', cause: 'agent' },
+        { name: 'any', state: 'not-ready', reason: 'ill said, and the node has no CSINode', cause: 'agent' },
+      ],
+    });
+    expect(judge(renamed, { ...renamed, name: 'other' }).reason).toBe('well said; well said');
+  });
+});
+
+function withoutChecks({ checks: _checks, ...verdict }: ServiceVerdict): Verdict {
+  return verdict;
+}

@@ -1,16 +1,32 @@
+import type { Moment } from '@rollcall/common/clock.ts';
 import type { Cause } from '../../model/inventory/cause.ts';
 import { answer } from '../../model/inventory/predicate-result.ts';
-import type { DeviceRequirement, Service } from '../../model/services.ts';
-import { type ObservedPod, podsOf, readyPodOf } from '../../state/observed-pod.ts';
+import {
+  formatPredicate,
+  type InventoryCheck,
+  type PodsCheck,
+  type ProbeCheck,
+  podsChecksOf,
+  type Service,
+  type ServiceCheck,
+  type SingleCheck,
+} from '../../model/services.ts';
+import { type ObservedPod, podsOfCheck, readyPodIn } from '../../state/observed-pod.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
+import { conditionVerdict } from './condition-verdict.ts';
 
-/** Whether a service is ready on a node, with the evidence as a sentence for people. */
-export type ServiceVerdict = {
+/** What a check says of a service on a node, with the evidence as a sentence for people. */
+export type Verdict = {
   /** `unknown`: no source can tell now, so everything stays as it is. */
   state: 'ready' | 'not-ready' | 'unknown';
   reason: string;
   cause: Cause;
 };
+
+/** Whether a service is ready on a node; `checks`: the verdicts that it follows from, in their order, where it does. */
+export type ServiceVerdict = Verdict & { checks?: readonly CheckVerdict[] };
+
+type CheckVerdict = Verdict & { name: string };
 
 /**
  * Of several checks that fail, the first of these causes decides: what was seen counts more than what was not heard. A
@@ -22,30 +38,72 @@ const FAILED_BY: readonly Cause[] = ['evidence', 'agent', 'silence'];
 const TOLD_MS = 30_000;
 
 /**
- * Ready means that all evidence that the service requires agrees: a pod of it on the node is Ready and not terminating,
- * the agent reported lately that its probe succeeds, the CSINode lists its driver, the agent saw the devices. Pods and
- * CSINodes count at once, also while the agent is silent; its silence does not affect devices. `nowMs` is monotonic.
+ * Ready means that every check passes. What the coordinator sees itself, such as pods and CSINodes, counts at once, also
+ * while the agent is silent; its silence does not affect devices.
  */
-export function judgeService(service: Service, snapshot: NodeSnapshot, nowMs: number): ServiceVerdict {
-  const { pods, csiDriver, probe, devices = [] } = service;
-  const verdicts: ServiceVerdict[] = [];
-  if (pods && !pods.optional) verdicts.push(podVerdict(service, snapshot));
-  if (csiDriver !== undefined) verdicts.push(csiVerdict(csiDriver, snapshot));
-  for (const device of devices) verdicts.push(deviceVerdict(device, snapshot));
-  if (probe) verdicts.push(agentVerdict(service, snapshot, nowMs));
-  return composed(verdicts);
+export function judgeService(service: Service, snapshot: NodeSnapshot, now: Moment): ServiceVerdict {
+  const checks = service.checks
+    .filter((check) => check.kind !== 'pods' || !check.pods.optional)
+    .map((check) => ({ name: check.name, ...judgeCheck(check, { service, snapshot, now }) }));
+  return { ...allOf(checks), checks };
 }
 
-/** The verdict on a service by those on its checks, all of which have to pass. */
-function composed(verdicts: readonly ServiceVerdict[]): ServiceVerdict {
-  for (const cause of FAILED_BY) {
-    const failed = verdicts.find((verdict) => verdict.state === 'not-ready' && verdict.cause === cause);
-    if (failed) return failed;
+type Subject = { service: Service; snapshot: NodeSnapshot; now: Moment };
+
+function judgeCheck(check: ServiceCheck, subject: Subject): Verdict {
+  if (check.kind === 'anyOf') return anyOf(check.checks.map((each) => judgeSingle(each, subject)));
+  return judgeSingle(check, subject);
+}
+
+function judgeSingle(check: SingleCheck, { service, snapshot, now }: Subject): Verdict {
+  switch (check.kind) {
+    case 'pods':
+      return podVerdict(check, service, snapshot);
+    case 'probe':
+      return agentVerdict(check, snapshot, now.monotonicMs);
+    case 'csiNode':
+      return csiVerdict(check.driver, snapshot);
+    case 'condition':
+      return conditionVerdict(check, snapshot, now);
+    case 'device':
+    case 'resource':
+    case 'dra':
+      return inventoryVerdict(check, snapshot);
   }
+}
+
+/** One that fails decides; else one that is unknown. */
+function allOf(verdicts: readonly Verdict[]): Verdict {
+  const failed = byCause(verdicts, FAILED_BY);
+  if (failed) return failed;
   const unknown = verdicts.find(({ state }) => state === 'unknown');
-  if (unknown) return unknown;
+  if (unknown) return withoutName(unknown);
   const cause = verdicts.some((verdict) => verdict.cause === 'agent') ? 'agent' : 'evidence';
   return { state: 'ready', reason: verdicts.map(({ reason }) => reason).join('; '), cause };
+}
+
+/**
+ * One that passes decides; else one that is unknown. All that fail were needed for a failure, so that the weakest of
+ * their causes is its cause: what only silence speaks against was not seen to fail.
+ */
+function anyOf(verdicts: readonly Verdict[]): Verdict {
+  const decides = verdicts.find(({ state }) => state === 'ready') ?? verdicts.find(({ state }) => state === 'unknown');
+  if (decides) return decides;
+  const cause = byCause(verdicts, FAILED_BY.toReversed())?.cause ?? 'evidence';
+  return { state: 'not-ready', reason: verdicts.map(({ reason }) => reason).join(', and '), cause };
+}
+
+/** The first that fails by the first of these causes. */
+function byCause(verdicts: readonly Verdict[], causes: readonly Cause[]): Verdict | undefined {
+  for (const cause of causes) {
+    const failed = verdicts.find((verdict) => verdict.state === 'not-ready' && verdict.cause === cause);
+    if (failed) return withoutName(failed);
+  }
+  return undefined;
+}
+
+function withoutName({ state, reason, cause }: Verdict): Verdict {
+  return { state, reason, cause };
 }
 
 /** Evidence that the coordinator sees itself, and evidence from an agent. */
@@ -54,7 +112,7 @@ const TOLD = { cause: 'agent' } as const;
 const UNKNOWN = { state: 'unknown', cause: 'unknown' } as const;
 const SILENT = { state: 'not-ready', cause: 'silence' } as const;
 
-function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): ServiceVerdict {
+function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): Verdict {
   if (csiNode === 'unknown') return { ...UNKNOWN, reason: 'the CSINodes have not been listed yet' };
   if (csiNode === 'none') return { ...SEEN, state: 'not-ready', reason: 'the node has no CSINode' };
   if (csiNode.nodeUid !== uid)
@@ -64,33 +122,39 @@ function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): ServiceVerd
   return { ...SEEN, state: 'ready', reason: `the CSINode lists ${driver}` };
 }
 
-const STATE = { yes: 'ready', no: 'not-ready' } as const;
-
-function deviceVerdict({ text, term }: DeviceRequirement, { freshness, inventory }: NodeSnapshot): ServiceVerdict {
-  if (freshness.state === 'absent' && !inventory.devices) {
-    return { ...SILENT, reason: `${text} is required, but no agent is on the node, and none has reported` };
+/** The first predicate that is not so decides; else the first that is unknown. */
+function inventoryVerdict({ kind, predicates }: InventoryCheck, { freshness, inventory }: NodeSnapshot): Verdict {
+  if (kind === 'device' && freshness.state === 'absent' && !inventory.devices) {
+    return { ...SILENT, reason: 'a device is required, but no agent is on the node, and none has reported' };
   }
-  const { truth, found } = answer(term, inventory);
-  if (truth === 'unknown') return { ...UNKNOWN, reason: found };
-  return { ...TOLD, state: STATE[truth], reason: truth === 'no' ? `${text} is required, but ${found}` : found };
+  const answers = predicates.map((predicate) => ({ predicate, ...answer(predicate, inventory) }));
+  const source = kind === 'device' ? TOLD : SEEN;
+  const failed = answers.find(({ truth }) => truth === 'no');
+  if (failed) {
+    const reason = `${formatPredicate(failed.predicate)} is required, but ${failed.found}`;
+    return { ...source, state: 'not-ready', reason };
+  }
+  const unknown = answers.find(({ truth }) => truth === 'unknown');
+  if (unknown) return { ...UNKNOWN, reason: unknown.found };
+  return { ...source, state: 'ready', reason: answers.map(({ found }) => found).join(', and ') };
 }
 
 /** Whether a pod of the service on the node is Ready, and not on its way out. */
 export function hasReadyPod(service: Service, snapshot: NodeSnapshot): boolean {
-  return podVerdict(service, snapshot).state === 'ready';
+  return podsChecksOf(service).some((check) => podVerdict(check, service, snapshot).state === 'ready');
 }
 
 /** One good pod is enough; one that is on its way out beside it does no harm. */
-function podVerdict(service: Service, snapshot: NodeSnapshot): ServiceVerdict {
-  const { namespace = '' } = service.pods ?? {};
+function podVerdict(check: PodsCheck, { name: service }: Service, snapshot: NodeSnapshot): Verdict {
+  const { namespace } = check.pods;
   if (!snapshot.podsKnown(namespace)) {
     return { ...UNKNOWN, reason: `the pods in ${namespace} have not been listed yet` };
   }
-  const good = readyPodOf(service, snapshot);
+  const own = podsOfCheck(check, snapshot.pods);
+  const good = readyPodIn(own, snapshot);
   if (good) return { ...SEEN, state: 'ready', reason: `pod ${good.namespace}/${good.name} is Ready` };
-  const own = podsOf(service, snapshot.pods);
   const other = own.find(({ terminating }) => !terminating) ?? own[0];
-  if (!other) return { ...SEEN, state: 'not-ready', reason: `no pod of ${service.name} is on the node` };
+  if (!other) return { ...SEEN, state: 'not-ready', reason: `no pod of ${service} is on the node` };
   return { ...SEEN, state: 'not-ready', reason: `pod ${other.namespace}/${other.name} ${problemOf(other)}` };
 }
 
@@ -99,8 +163,7 @@ function problemOf({ terminating, ready }: ObservedPod): string {
   return ready ? 'is Ready since before the Node was created' : 'is not Ready';
 }
 
-function agentVerdict(service: Service, { freshness, services, toldMs }: NodeSnapshot, nowMs: number): ServiceVerdict {
-  const { name } = service;
+function agentVerdict({ id }: ProbeCheck, { freshness, services, toldMs }: NodeSnapshot, nowMs: number): Verdict {
   switch (freshness.state) {
     case 'absent':
       return { ...SILENT, reason: 'no agent is on the node, and none has reported' };
@@ -113,11 +176,11 @@ function agentVerdict(service: Service, { freshness, services, toldMs }: NodeSna
     case 'leaving':
       break;
   }
-  const report = services.get(name);
-  if (!report && nowMs - (toldMs.get(name) ?? nowMs) < TOLD_MS) {
-    return { ...UNKNOWN, reason: `the agent has not checked ${name} as it is now` };
+  const report = services.get(id);
+  if (!report && nowMs - (toldMs.get(id) ?? nowMs) < TOLD_MS) {
+    return { ...UNKNOWN, reason: `the agent has not checked ${id} as it is now` };
   }
-  if (!report) return { ...SILENT, reason: `the agent does not report on ${name}` };
+  if (!report) return { ...SILENT, reason: `the agent does not report on ${id}` };
   if (report.unknown) return { ...UNKNOWN, reason: report.evidence };
   return { ...TOLD, state: report.ready ? 'ready' : 'not-ready', reason: report.evidence };
 }

@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { PredicateProblem, parseDeviceLine, parsePredicate, quoted, Tokens } from './parse-predicate.ts';
+import { expect, test } from 'vitest';
+import { PredicateProblem, parsePredicate, quoted, Tokens } from './parse-predicate.ts';
 
 const read = (text: string) => parsePredicate(new Tokens(text));
 const SOME = { op: '>', bound: [0] };
@@ -77,25 +77,4 @@ test('a list may have 64 values', () => {
 test('of a long text the first 80 characters are repeated', () => {
   expect(quoted('a'.repeat(80))).toBe(`"${'a'.repeat(80)}"`);
   expect(quoted('a'.repeat(81))).toBe(`"${'a'.repeat(80)}…"`);
-});
-
-describe('a line of devices', () => {
-  test.each([
-    ['edgetpu', { kind: 'count', name: 'edgetpu', test: SOME }],
-    ['edgetpu >= 2', { kind: 'count', name: 'edgetpu', test: { op: '>=', bound: [2] } }],
-    ['count:edgetpu', { kind: 'count', name: 'edgetpu', test: SOME }],
-    ['driver:edgetpu = apex', { kind: 'driver', name: 'edgetpu', test: { values: ['apex'] } }],
-  ])('%s is read', (text, predicate) => {
-    expect(parseDeviceLine(text)).toEqual(predicate);
-  });
-
-  test.each([
-    ['module:apex', '1: "module:apex" is not NAME, count:NAME or driver:NAME'],
-    ['edgetpu && gpu', '9: "&&" is not the end of the line'],
-    ['driver:edgetpu in apex', '16: "in" is not the end of the line'],
-    ['>= 1', '1: ">=" is not a label key, nor a pattern that one could match'],
-    ['egdetpu', '1: "egdetpu" is not a device that rollcall knows'],
-  ])('%j is refused with its column', (text, problem) => {
-    expect(problemOf(() => parseDeviceLine(text))).toBe(problem);
-  });
 });

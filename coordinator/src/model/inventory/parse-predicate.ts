@@ -2,7 +2,7 @@ import { ACCELERATORS } from '@rollcall/common/accelerators.ts';
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
 import { featureName } from './feature-name.ts';
 import { canMatch } from './glob.ts';
-import type { Among, DevicePredicate, Order, Predicate } from './predicate.ts';
+import type { Among, Order, Predicate } from './predicate.ts';
 import { quantityOf } from './quantity.ts';
 
 /** What is wrong with a line, and where in it; columns count from 1. */
@@ -31,20 +31,6 @@ export function parsePredicate(tokens: Tokens): Predicate {
   // The name may stand apart.
   const rest = { ...first, text: first.text.slice(kind.length + 1), column: first.column + kind.length + 1 };
   return parseKind(kind, rest.text === '' && tokens.peek().isWord ? tokens.take() : rest, tokens);
-}
-
-/** A line that is a predicate of devices alone, where a name by itself is a count: `edgetpu >= 1`. Throws PredicateProblem. */
-export function parseDeviceLine(line: string): DevicePredicate {
-  const tokens = new Tokens(line);
-  const first = tokens.peek();
-  const predicate =
-    first.isWord && !first.text.includes(':') ? parseCount(tokens.take(), tokens) : parsePredicate(tokens);
-  if (predicate.kind !== 'count' && predicate.kind !== 'driver') {
-    throw new PredicateProblem(first, `${quoted(first.text)} is not NAME, count:NAME or driver:NAME`);
-  }
-  const rest = tokens.peek();
-  if (tokens.isAtEnd) return predicate;
-  throw new PredicateProblem(rest, `${quoted(rest.text)} is not the end of the line`);
 }
 
 function parseKind(kind: Kind, name: Token, tokens: Tokens): Predicate {
@@ -101,7 +87,7 @@ function parseLabel(first: Token, tokens: Tokens): Predicate {
   return { kind: 'label', key, ...(test ? { test } : {}) };
 }
 
-function parseCount(name: Token, tokens: Tokens): Extract<DevicePredicate, { kind: 'count' }> {
+function parseCount(name: Token, tokens: Tokens): Predicate {
   checkDevice(name);
   return { kind: 'count', name: name.text, test: parseAmount(tokens, wholeNumber) ?? SOME };
 }

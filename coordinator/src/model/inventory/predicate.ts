@@ -18,9 +18,6 @@ export type Predicate =
 /** What the machine and its drivers say, labels apart. */
 export type MachinePredicate = Exclude<Predicate, { kind: 'label' }>;
 
-/** What accelerators are there, and what drives them. */
-export type DevicePredicate = Extract<Predicate, { kind: 'count' | 'driver' }>;
-
 /** Returns the questions that an agent must be asked; none if it reports the answer unasked. */
 export function questionOf(predicate: Predicate): string | undefined {
   const isAsked =

@@ -10,10 +10,11 @@ import { type ObservedNodeService, observeNodeService } from './node-service.ts'
 
 const GITPOD = serviceOf();
 const TAINT = { key: 'example.com/no-a', effect: 'NoSchedule' };
+const PORT = { name: 'port', tcp: { port: 1 } };
 
 function object(name: string, spec: NodeService['spec'], createdAt = '2026-01-01T00:00:00Z'): ObservedNodeService {
   const metadata = { name, uid: name, resourceVersion: '1', generation: 1, creationTimestamp: createdAt };
-  return observeNodeService({ metadata, spec: { probe: { tcp: { port: 1 } }, ...spec } });
+  return observeNodeService({ metadata, spec: { checks: [PORT], ...spec } });
 }
 
 const OPTIONS: AcceptanceOptions = {
@@ -35,6 +36,35 @@ function refused(
   const refusals = refusalsOf(objects, { ...OPTIONS, ...change });
   return Object.fromEntries([...refusals].flatMap(([{ name }, refusal]) => (refusal ? [[name, refusal.reason]] : [])));
 }
+
+describe('a check of a condition', () => {
+  const YOUNG = '2026-01-02T00:00:00Z';
+  const checks = (type: string) => [{ name: 'kernel', condition: { type } }];
+
+  test('may not be of one that the service publishes itself, or an older service', () => {
+    const own = object('own', { checks: checks('example.com/A'), publish: { condition: 'example.com/A' } });
+    expect(refused([own])).toEqual({ own: 'ChecksOwnCondition' });
+    const older = object('z', { publish: { condition: 'example.com/A' } });
+    const younger = object('a', { checks: checks('example.com/A') }, YOUNG);
+    expect(refused([younger, older])).toEqual({ a: 'ChecksOwnCondition' });
+  });
+
+  test('keeps a younger service from publishing it', () => {
+    const older = object('z', { checks: [{ name: 'any', anyOf: checks('example.com/A') }] });
+    const younger = object('a', { publish: { condition: 'example.com/A' } }, YOUNG);
+    expect(refused([younger, older])).toEqual({ a: 'ConditionChecked' });
+  });
+
+  test('does not count where the service is refused', () => {
+    const older = object('z', { checks: checks('example.com/A'), publish: { label: 'agentpool' } });
+    const younger = object('a', { publish: { condition: 'example.com/A' } }, YOUNG);
+    expect(Object.keys(refused([younger, older]))).toEqual(['z']);
+  });
+
+  test.each(['Ready', 'MemoryPressure'])('may not be of one that the kubelet writes: %s', (type) => {
+    expect(refused([object('a', { checks: checks(type) })])).toEqual({ a: 'KubeletCondition' });
+  });
+});
 
 /** A rule that derives the label `implied` from the default label of this service. */
 const impliedByLabelOf = (name: string) => (labels: readonly string[]) =>
@@ -157,9 +187,12 @@ test('a name that is too long for its label is refused, unless it makes none', (
 
 describe('a service is refused', () => {
   test.each<[string, NodeService['spec'], string]>([
-    ['an unknown device', { devices: ['edgetpu >= 1', 'nvida-gpu >= 8'] }, 'InvalidDevices'],
-    ['a label instead of a device', { devices: ['module:apex'] }, 'InvalidDevices'],
-    ['more than a device', { devices: ['edgetpu && hailo8'] }, 'InvalidDevices'],
+    ['an unknown device', { checks: [PORT, { name: 'a', device: { name: 'nvida-gpu' } }] }, 'UnknownDevice'],
+    [
+      'an unknown device of several checks',
+      { checks: [{ name: 'a', anyOf: [PORT, { name: 'b', device: { name: 'nvida-gpu' } }] }] },
+      'UnknownDevice',
+    ],
     [
       'a taint of Kubernetes',
       { publish: { taint: { ...TAINT, key: 'node.kubernetes.io/unreachable' } } },
@@ -270,7 +303,7 @@ describe('the list of services for the agents', () => {
   const large = (name: string, bundle: string, { header = 0, day = 1 } = {}) => {
     const headers = { x: 'x'.repeat(header) };
     const https = { port: 1, headers, caBundle: bundle.padEnd(32_768, '.') };
-    return object(name, { probe: { https } }, `2026-01-0${day}T00:00:00Z`);
+    return object(name, { checks: [{ name: 'port', https }] }, `2026-01-0${day}T00:00:00Z`);
   };
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'];
 
@@ -288,14 +321,16 @@ describe('the list of services for the agents', () => {
   });
 
   test('counts as much as is sent: at least what JSON makes of it', () => {
-    const quotes = names.map((name) => object(name, { probe: { http: { port: 1, path: '"'.repeat(32_000) } } }));
+    const quotes = names.map((name) =>
+      object(name, { checks: [{ name: 'port', http: { port: 1, path: '"'.repeat(32_000) } }] }),
+    );
     expect(Object.keys(refused(quotes))).toEqual(['e', 'f', 'g', 'h', 'i']);
   });
 
   test('says how much is there, how much is left, and what helps', () => {
     const all = names.map((name) => large(name, name));
     expect([...refusalsOf(all, OPTIONS).values()].at(-1)?.message).toBe(
-      'The list of services for the agents would be too large (its probe has 34 KiB, and older services leave 22 KiB of 256 KiB): shorten its caBundle and headers, use the same caBundle as other services, or delete a service',
+      'The list of services for the agents would be too large (its probes have 34 KiB, and older services leave 21 KiB of 256 KiB): shorten its caBundle and headers, use the same caBundle as other services, or delete a service',
     );
   });
 
@@ -305,7 +340,10 @@ describe('the list of services for the agents', () => {
       .map((name) => large(name, name))
       .concat(
         Array.from({ length: 100 }, (_, index) =>
-          object(`n${'x'.repeat(200)}${index}`, { pods, publish: { label: `example.com/l${index}` } }),
+          object(`n${'x'.repeat(200)}${index}`, {
+            checks: [{ name: 'pod', pods }, PORT],
+            publish: { label: `example.com/l${index}` },
+          }),
         ),
       );
     const refusals = refusalsOf(all, OPTIONS);

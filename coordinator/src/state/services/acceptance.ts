@@ -1,3 +1,4 @@
+import { ACCELERATORS } from '@rollcall/common/accelerators.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import {
@@ -9,7 +10,13 @@ import {
 } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { keysOfSelector } from '../../model/label-selector.ts';
-import type { Service } from '../../model/services.ts';
+import {
+  conditionChecksOf,
+  probeChecksOf,
+  type Service,
+  type ServiceProbe,
+  singleChecksOf,
+} from '../../model/services.ts';
 import { wireProbe } from '../../model/wire-probe.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
@@ -32,18 +39,22 @@ class ListBudget {
   }
 
   /** What a service would add to the list; a CA bundle that another has brought adds nothing. */
-  bytesOf({ name, probe }: Service): number {
-    if (!probe) return 0;
-    const { bytes, caBundle } = wireProbe(probe);
-    const bundle = caBundle && !this.#bundles.has(caBundle.key) ? caBundle.bytes + BUNDLE_KEY_BYTES : 0;
-    return name.length + bytes + ADDRESSES_BYTES + bundle;
+  bytesOf(service: Service): number {
+    const bundles = new Set(this.#bundles);
+    return probeChecksOf(service).reduce((sum, { id, probe }) => sum + bytesOfProbe(id, probe, bundles), 0);
   }
 
   take(service: Service): void {
-    this.#bytesLeft -= this.bytesOf(service);
-    const bundle = service.probe && wireProbe(service.probe).caBundle;
-    if (bundle) this.#bundles.add(bundle.key);
+    for (const { id, probe } of probeChecksOf(service)) this.#bytesLeft -= bytesOfProbe(id, probe, this.#bundles);
   }
+}
+
+/** What a probe adds to a list with these CA bundles, which get its bundle. */
+function bytesOfProbe(id: string, probe: ServiceProbe, bundles: Set<string>): number {
+  const { bytes, caBundle } = wireProbe(probe);
+  const isNew = caBundle !== undefined && !bundles.has(caBundle.key);
+  if (isNew) bundles.add(caBundle.key);
+  return id.length + bytes + ADDRESSES_BYTES + (isNew ? caBundle.bytes + BUNDLE_KEY_BYTES : 0);
 }
 
 type Given = Pick<Service, 'name' | 'nodeSelector' | 'publish'>;
@@ -98,6 +109,38 @@ class Circles {
   }
 }
 
+/** Names of the services in force by the types of conditions that they publish, and that they check. */
+type ConditionUse = { published: Map<string, string>; checked: Map<string, string> };
+
+function use({ published, checked }: ConditionUse, service: Service): void {
+  const { condition } = service.publish;
+  if (condition !== undefined) published.set(condition, service.name);
+  for (const { type } of conditionChecksOf(service)) if (!checked.has(type)) checked.set(type, service.name);
+}
+
+/** A condition that rollcall publishes says what it knows already: a service that went by it could keep itself ready. */
+function conditionCircle(service: Service, { published, checked }: ConditionUse): Refusal | undefined {
+  const { condition } = service.publish;
+  for (const { name, type } of conditionChecksOf(service)) {
+    const owner = type === condition ? service.name : published.get(type);
+    if (owner === undefined) continue;
+    const message = `The check ${name} asks for the condition ${type}, which the NodeService ${owner} publishes: use a condition that another component writes`;
+    return { reason: 'ChecksOwnCondition', message };
+  }
+  const older = condition === undefined ? undefined : checked.get(condition);
+  if (older === undefined) return undefined;
+  const message = `The NodeService ${older}, which is older, checks the condition ${condition}: publish another type`;
+  return { reason: 'ConditionChecked', message };
+}
+
+/** Conditions that kubelets write come with every heartbeat, and are not kept. */
+function kubeletCondition(service: Service): Refusal | undefined {
+  const found = conditionChecksOf(service).find(({ type }) => KUBELET_CONDITIONS.includes(type));
+  if (!found) return undefined;
+  const message = `The check ${found.name} asks for ${found.type}, which the kubelet writes and Kubernetes itself acts on: use another condition`;
+  return { reason: 'KubeletCondition', message };
+}
+
 function selectsBy(key: string, what: string): Refusal {
   return { reason: 'SelectsByService', message: `nodeSelector names ${key}, which ${what}` };
 }
@@ -149,6 +192,7 @@ export function refusalsOf(
   const names = new Set(options.builtIn.map(({ name }) => name));
   const budget = new ListBudget(SERVICE_LIST_BYTES_MAX);
   const circles = new Circles(options.impliedBy);
+  const conditions: ConditionUse = { published: new Map(), checked: new Map() };
   for (const service of options.builtIn) {
     budget.take(service);
     circles.add(service);
@@ -158,7 +202,8 @@ export function refusalsOf(
     const { service } = object;
     const refusal =
       unknownField(object) ??
-      wrongDevices(object) ??
+      unknownDevice(service) ??
+      kubeletCondition(service) ??
       (names.has(service.name) ? nameTaken(service) : undefined) ??
       nameTooLong(service) ??
       noExecute(service, options) ??
@@ -166,6 +211,7 @@ export function refusalsOf(
       firstOf(keysOf(service), (key) => refusalOfKey(key, options)) ??
       firstOf(keysOf(service), (key) => keyTaken(key, owners)) ??
       circles.refusal(service) ??
+      conditionCircle(service, conditions) ??
       intolerant(service, options) ??
       tooLarge(service, budget);
     refusals.set(object, refusal);
@@ -173,6 +219,7 @@ export function refusalsOf(
     budget.take(service);
     circles.add(service);
     for (const key of keysOf(service)) owners.set(idOf(key), service.name);
+    use(conditions, service);
   }
   return refusals;
 }
@@ -186,8 +233,15 @@ function unknownField({ unknownField: field }: ObservedNodeService): Refusal | u
   return { reason: 'UnknownField', message: `${field} is not known to this version of rollcall` };
 }
 
-function wrongDevices({ devicesProblem: message }: ObservedNodeService): Refusal | undefined {
-  return message === undefined ? undefined : { reason: 'InvalidDevices', message };
+function unknownDevice(service: Service): Refusal | undefined {
+  for (const check of singleChecksOf(service)) {
+    if (check.kind !== 'device') continue;
+    const [name = ''] = check.predicates.map((predicate) => predicate.name);
+    if (ACCELERATORS.some((accelerator) => accelerator.name === name)) continue;
+    const message = `The check ${check.name} asks for ${name}, which is not a device that rollcall knows: use the NAME of a label device.rollcall.dev/NAME, or gpu`;
+    return { reason: 'UnknownDevice', message };
+  }
+  return undefined;
 }
 
 function nameTaken({ name }: Service): Refusal {
@@ -264,7 +318,7 @@ function tooLarge(service: Service, budget: ListBudget): Refusal | undefined {
   const bytes = budget.bytesOf(service);
   if (bytes <= budget.bytesLeft) return undefined;
   const kib = (count: number) => `${Math.ceil(count / 1024)} KiB`;
-  const sizes = `its probe has ${kib(bytes)}, and older services leave ${Math.floor(budget.bytesLeft / 1024)} KiB of ${kib(SERVICE_LIST_BYTES_MAX)}`;
+  const sizes = `its probes have ${kib(bytes)}, and older services leave ${Math.floor(budget.bytesLeft / 1024)} KiB of ${kib(SERVICE_LIST_BYTES_MAX)}`;
   const cure = 'shorten its caBundle and headers, use the same caBundle as other services, or delete a service';
   return {
     reason: 'ListTooLarge',

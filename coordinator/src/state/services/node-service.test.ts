@@ -11,24 +11,29 @@ const metadata = {
 const origin = { kind: 'object', uid: 'u', generation: 3, createdAtMs: 1000 };
 
 test('a NodeService is read as a service', () => {
-  const times = { periodMilliseconds: 1000, timeoutMilliseconds: 500, failureThreshold: 3, successThreshold: 1 };
   const pods = { namespace: 'kube-system', selector: { matchLabels: { app: 'mirror' } }, daemonSet: 'mirror' };
   const { service, unknownField } = observeNodeService({
     metadata,
     spec: {
       nodeSelector: { matchLabels: { 'kubernetes.io/os': 'linux' } },
-      pods,
-      probe: { http: { port: 5000, path: '/v2/', statuses: ['401'] }, host: 'Node', ...times },
+      checks: [
+        { name: 'pod', pods },
+        { name: 'socket', csi: { socket: '/csi.sock' } },
+      ],
       mode: 'Startup',
+      startupDeadline: '10m',
       publish: { label: 'example.com/mirror', taint: { key: 'example.com/no-mirror', effect: 'NoSchedule' } },
     },
   });
   expect(service).toEqual({
     name: 'mirror',
     nodeSelector: { matchLabels: { 'kubernetes.io/os': 'linux' } },
-    pods,
-    probe: { spec: { kind: 'http', path: '/v2/', statuses: ['401'] }, port: 5000, host: 'Node', ...times },
+    checks: [
+      { name: 'pod', kind: 'pods', pods },
+      expect.objectContaining({ name: 'socket', kind: 'probe', id: 'mirror/socket' }),
+    ],
     mode: 'Startup',
+    startupDeadlineMs: 600_000,
     publish: { label: 'example.com/mirror', taint: { key: 'example.com/no-mirror', value: '', effect: 'NoSchedule' } },
     origin,
   });
@@ -36,18 +41,14 @@ test('a NodeService is read as a service', () => {
 });
 
 test('one that says little has a label of its own name, and is evaluated all the time', () => {
-  expect(observeNodeService({ metadata, spec: { csiDriver: 'ebs.csi.aws.com' } }).service).toEqual({
+  const checks = [{ name: 'registered', csiNode: { driver: 'ebs.csi.aws.com' } }];
+  expect(observeNodeService({ metadata, spec: { checks } }).service).toEqual({
     name: 'mirror',
-    csiDriver: 'ebs.csi.aws.com',
+    checks: [{ name: 'registered', kind: 'csiNode', driver: 'ebs.csi.aws.com' }],
     mode: 'Continuous',
     publish: { label: 'service.rollcall.dev/mirror' },
     origin,
   });
-});
-
-test('a probe at a path has no port', () => {
-  const { service } = observeNodeService({ metadata, spec: { probe: { csi: { socket: '/csi.sock' } } } });
-  expect(service.probe).toEqual({ spec: { kind: 'csi', socket: '/csi.sock' } });
 });
 
 test('one without a generation or a time of creation counts as the first and oldest', () => {
@@ -55,25 +56,22 @@ test('one without a generation or a time of creation counts as the first and old
   expect({ generation, createdAtMs }).toEqual({ generation: 0, createdAtMs: 0 });
 });
 
-test('what is wrong with a device is told with its place', () => {
-  const { service, devicesProblem } = observeNodeService({
-    metadata,
-    spec: { devices: ['edgetpu >= 1', 'nvida-gpu >= 8'] },
+test('nothing is made of the checks of one that is not understood', () => {
+  const checks = [
+    { name: 'port', tcp: { port: 1 } },
+    { name: 'later', quic: { port: 1 } },
+  ];
+  expect(observeNodeService({ metadata, spec: { checks } })).toMatchObject({
+    unknownField: 'spec.checks[1].quic',
+    service: { name: 'mirror', checks: [], publish: { label: 'service.rollcall.dev/mirror' } },
   });
-  expect(service.devices?.map(({ text }) => text)).toEqual(['edgetpu >= 1']);
-  expect(devicesProblem).toMatch(/^spec\.devices\[1\], column 1: /);
-});
-
-test('a newer kind of probe is left to the agents', () => {
-  const { service, unknownField } = observeNodeService({ metadata, spec: { probe: { later: { port: 1 } } } });
-  expect([service.probe, unknownField]).toEqual([{ spec: { kind: 'later' }, port: 1 }, undefined]);
 });
 
 test.each([
   [{ podz: {} }, 'spec.podz'],
-  [{ probe: { tcp: { port: 1 }, jitterMilliseconds: 5 } }, 'spec.probe.jitterMilliseconds'],
-  [{ probe: { http: { port: 1, method: 'HEAD' } } }, 'spec.probe.http.method'],
-  [{ pods: { namespace: 'a', selector: {}, minReady: 2 } }, 'spec.pods.minReady'],
+  [{ probe: { tcp: { port: 1 } } }, 'spec.probe'],
+  [{ checks: undefined }, 'spec.checks'],
+  [{ startupDeadline: '10' }, 'spec.startupDeadline'],
   [
     { nodeSelector: { matchExpressions: [{ key: 'a', operator: 'Gt', values: ['1'] }] } },
     'spec.nodeSelector.matchExpressions[0].operator',
@@ -81,5 +79,6 @@ test.each([
   [{ publish: { taint: { key: 'a', effect: 'NoSchedule', timeAdded: 'x' } } }, 'spec.publish.taint.timeAdded'],
   [{ mode: 'Once' }, 'spec.mode'],
 ])('a field of %j that only a newer version knows is named', (spec, field) => {
-  expect(observeNodeService({ metadata, spec }).unknownField).toBe(field);
+  const checks = [{ name: 'port', tcp: { port: 1 } }];
+  expect(observeNodeService({ metadata, spec: { checks, ...spec } }).unknownField).toBe(field);
 });

@@ -6,7 +6,7 @@ import type { Service } from '../../model/services.ts';
 import { type ObservedNodeService, observeNodeService } from './node-service.ts';
 import { ServiceRegistry } from './service-registry.ts';
 
-/** A NodeService with a label of its own. */
+/** A NodeService with one check, and a label of its own. */
 export function nodeService(
   name: string,
   spec: NodeService['spec'] = {},
@@ -21,7 +21,7 @@ export function nodeService(
       creationTimestamp: '2026-01-01T00:00:00Z',
       ...metadata,
     },
-    spec,
+    spec: { checks: [{ name: 'port', tcp: { port: 1 } }], ...spec },
   });
 }
 

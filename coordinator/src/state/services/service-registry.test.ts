@@ -3,7 +3,7 @@ import { serviceOf } from '../../model/services.test-fixtures.ts';
 import { nodeService, stage } from './service-registry.test-fixtures.ts';
 
 const TAINTED = nodeService('a', {
-  pods: { namespace: 'default', selector: { matchLabels: { app: 'a' } } },
+  checks: [{ name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { app: 'a' } } } }],
   publish: { taint: { key: 'example.com/no-a', effect: 'NoSchedule' } },
 });
 const LABEL = 'service.rollcall.dev/b';
@@ -220,13 +220,9 @@ describe('a proposal', () => {
     const { serviceRegistry } = stage();
     const newer = { creationTimestamp: '2026-02-01T00:00:00Z' };
     serviceRegistry.handlers.onReplace([nodeService('b', label), nodeService('c', {}, newer)]);
-    const proposed = nodeService(
-      'b',
-      { ...label, csiDriver: 'disk.csi' },
-      { creationTimestamp: '2026-03-01T00:00:00Z' },
-    );
+    const proposed = nodeService('b', { ...label, mode: 'Startup' }, { creationTimestamp: '2026-03-01T00:00:00Z' });
     const { services, refusals } = serviceRegistry.propose([proposed, nodeService('c', label, newer)]);
-    expect(services.map(({ name, csiDriver }) => [name, csiDriver])).toEqual([['b', 'disk.csi']]);
+    expect(services.map(({ name, mode }) => [name, mode])).toEqual([['b', 'Startup']]);
     expect([...refusals.keys()]).toEqual(['c']);
   });
 

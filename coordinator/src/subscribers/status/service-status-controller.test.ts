@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { podsCheck } from '../../model/services.test-fixtures.ts';
 import type { ObservedPod } from '../../state/observed-pod.ts';
 import { PodsByNamespace } from '../../state/pods-by-namespace.ts';
 import type { Refusal } from '../../state/services/acceptance.ts';
@@ -11,7 +12,7 @@ import { statusControllerRig } from './status-controller.test-fixtures.ts';
 function stage() {
   const { clock, requests, news, writes } = statusControllerRig();
   const servicePods = new PodsByNamespace<ObservedPod>();
-  const service = { name: 'a', pods: { namespace: 'apps', selector: {} }, publish: {} };
+  const service = { name: 'a', checks: [podsCheck({ namespace: 'apps', selector: {} })], publish: {} };
   const object = { name: 'a', uid: 'u', generation: 1, service } as unknown as ObservedNodeService;
   const now = {
     isJudged: true,
@@ -94,7 +95,7 @@ test('the status is written to the NodeService, and the nodes that wait for it g
   expect(requests).toMatchObject([
     {
       path: '/apis/rollcall.dev/v1alpha1/nodeservices/a/status',
-      body: { metadata: { uid: 'u' }, status: { nodesReady: 1, nodesUnknown: 1 } },
+      body: { metadata: { uid: 'u' }, status: { nodes: { ready: 1, unknown: 1 } } },
     },
   ]);
   expect(facts.noted).toBe(1);
@@ -109,7 +110,7 @@ test('the counts of a predecessor stay while a replica takes over', async () => 
   facts.provenTaint = 'k:NoSchedule';
   facts.isYoung = true;
   await tick();
-  expect(requests[1]?.body).toMatchObject({ status: { nodesReady: 1, provenTaint: 'k:NoSchedule' } });
+  expect(requests[1]?.body).toMatchObject({ status: { nodes: { ready: 1 }, provenTaint: 'k:NoSchedule' } });
 });
 
 test('a proven taint that is no more is taken out of the status', async () => {

@@ -1,7 +1,7 @@
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { Evaluator } from '../../decide/evaluator.ts';
-import type { Service } from '../../model/services.ts';
+import { podsChecksOf, type Service } from '../../model/services.ts';
 import type { Fleet } from '../../state/fleet.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
@@ -27,7 +27,8 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
   const { writes, serviceRegistry, fleet, evaluator, problemOf } = options;
   const { clock } = writes;
   // Its pods may not tolerate its taint.
-  const arePodsKnown = ({ pods }: Service) => !pods || fleet.servicePods.knows(pods.namespace);
+  const arePodsKnown = (service: Service) =>
+    podsChecksOf(service).every(({ pods }) => fleet.servicePods.knows(pods.namespace));
   const statusOf = (object: ObservedNodeService) => {
     if (!serviceRegistry.isJudged(object)) return undefined;
     const refusal = serviceRegistry.refusalOf(object);
@@ -50,7 +51,7 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
     objects: () => serviceRegistry.objects(),
     look: () => statusOf,
     statusNow: ({ status }) => status,
-    tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
+    tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions, 'Ready'),
     noteStatus: (name, status) => serviceRegistry.noteStatus(name, status),
     // Not after each: a node whose taints wait for several statuses is written to once.
     onWritten: options.onStatusWritten,

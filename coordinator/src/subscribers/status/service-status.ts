@@ -1,4 +1,5 @@
 import type { ServiceCount } from '../../decide/service-tally.ts';
+import type { Publication } from '../../model/services.ts';
 import type { Refusal } from '../../state/services/acceptance.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
 import { type Condition, conditionOf, type StatusVerdict } from './status-controller.ts';
@@ -6,12 +7,13 @@ import { type Condition, conditionOf, type StatusVerdict } from './status-contro
 /** The status of a NodeService. */
 export type ServiceStatus = {
   observedGeneration: number;
-  nodesSelected: number;
-  nodesReady: number;
-  nodesNotReady: number;
-  nodesUnknown: number;
+  nodes: { selected: number; ready: number; notReady: number; unknown: number };
+  /** Ready nodes of those selected, such as `3/5`. */
+  ready: string;
+  /** The keys that nodes get, for people. */
+  published: string;
   provenTaint?: string;
-  conditions: Condition<'Accepted' | 'Ready'>[];
+  conditions: Condition<'Ready' | 'NodesReady'>[];
 };
 
 export type ServiceFacts = {
@@ -33,23 +35,23 @@ export function serviceStatus(given: ServiceFacts): ServiceStatus {
   const facts = given.isTakingOver && given.count.unknown > 0 ? { ...given, count: countBefore(given) } : given;
   const { object, refusal, count, provenTaint } = facts;
   const { ready, 'not-ready': notReady, unknown } = refusal ? { ready: 0, 'not-ready': 0, unknown: 0 } : count;
+  const selected = ready + notReady + unknown;
   return {
     observedGeneration: object.generation,
-    nodesSelected: ready + notReady + unknown,
-    nodesReady: ready,
-    nodesNotReady: notReady,
-    nodesUnknown: unknown,
+    nodes: { selected, ready, notReady, unknown },
+    ready: `${ready}/${selected}`,
+    published: keysOf(object.service.publish),
     ...(provenTaint === undefined ? {} : { provenTaint }),
-    conditions: [conditionOf('Accepted', accepted(facts), facts), conditionOf('Ready', readiness(facts), facts)],
+    conditions: [conditionOf('Ready', inForce(facts), facts), conditionOf('NodesReady', nodesReady(facts), facts)],
   };
 }
 
 /** What a predecessor counted of the object as it is now: a take-over alone is no news. */
 function countBefore({ object: { status, generation }, count }: ServiceFacts): Readonly<ServiceCount> {
-  const { observedGeneration, nodesReady, nodesNotReady, nodesUnknown } = (status ?? {}) as Partial<ServiceStatus>;
-  const isCounted = [nodesReady, nodesNotReady, nodesUnknown].every((each) => typeof each === 'number');
-  if (!isCounted || observedGeneration !== generation) return count;
-  return { ready: nodesReady ?? 0, 'not-ready': nodesNotReady ?? 0, unknown: nodesUnknown ?? 0 };
+  const { observedGeneration, nodes } = (status ?? {}) as Partial<ServiceStatus>;
+  const { ready, notReady, unknown } = nodes ?? {};
+  const isCounted = typeof ready === 'number' && typeof notReady === 'number' && typeof unknown === 'number';
+  return isCounted && observedGeneration === generation ? { ready, 'not-ready': notReady, unknown } : count;
 }
 
 /** The taint that the status says was seen to go. */
@@ -57,18 +59,28 @@ export function provenTaintIn(status: unknown): unknown {
   return (status as { provenTaint?: unknown } | null | undefined)?.provenTaint;
 }
 
-function accepted({ refusal, problem }: ServiceFacts): StatusVerdict {
-  if (refusal) return { status: 'False', ...refusal };
-  if (problem !== undefined) return { status: 'False', reason: 'NotPermitted', message: problem };
-  return { status: 'True', reason: 'Accepted', message: 'Its keys are published' };
+function keysOf({ label, taint, condition }: Publication): string {
+  return [
+    ...(label === undefined ? [] : [`label ${label}`]),
+    ...(taint ? [`taint ${taint.key}:${taint.effect}`] : []),
+    ...(condition === undefined ? [] : [`condition ${condition}`]),
+  ].join(', ');
 }
 
-function readiness({ refusal, count: { ready, 'not-ready': notReady, unknown } }: ServiceFacts): StatusVerdict {
-  if (refusal)
-    return { status: 'Unknown', reason: 'NotAccepted', message: 'It is not accepted, so no node is checked' };
+/** Whether the service is in force: deployment tools wait for it. */
+function inForce({ refusal, problem }: ServiceFacts): StatusVerdict {
+  if (refusal) return { status: 'False', ...refusal };
+  if (problem !== undefined) return { status: 'False', reason: 'NotPermitted', message: problem };
+  return { status: 'True', reason: 'InForce', message: 'Its keys are published' };
+}
+
+function nodesReady({ refusal, count: { ready, 'not-ready': notReady, unknown } }: ServiceFacts): StatusVerdict {
+  if (refusal) return { status: 'Unknown', reason: 'NotInForce', message: 'It is not in force, so no node is checked' };
   const all = ready + notReady + unknown;
   const message = `Ready on ${ready} of ${all} nodes`;
-  if (all === 0) return { status: 'True', reason: 'NoNodes', message: 'The nodeSelector selects no node' };
-  if (notReady > 0) return { status: 'False', reason: 'NotReady', message };
-  return unknown > 0 ? { status: 'Unknown', reason: 'Unknown', message } : { status: 'True', reason: 'Ready', message };
+  if (all === 0) return { status: 'Unknown', reason: 'NoNodes', message: 'The nodeSelector selects no node' };
+  if (notReady > 0) return { status: 'False', reason: 'NodesNotReady', message };
+  return unknown > 0
+    ? { status: 'Unknown', reason: 'NodesUnknown', message }
+    : { status: 'True', reason: 'AllNodesReady', message };
 }

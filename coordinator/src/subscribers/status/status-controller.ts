@@ -195,13 +195,18 @@ export class StatusController<T extends KeptObject, S extends object> {
 
 type AcceptedObject = KeptObject & { status: unknown };
 
-/** Returns the Event for an object that is not accepted, one for each reason, and one when it is accepted again. */
-export function tellingOfAccepted(kind: string, object: AcceptedObject, conditions: readonly Condition[]) {
-  const accepted = conditions.find(({ type }) => type === 'Accepted');
+/** Returns the Event for an object that is not accepted, one for each reason, and one when it is accepted again. `of`: type of the condition. */
+export function tellingOfAccepted(
+  kind: string,
+  object: AcceptedObject,
+  conditions: readonly Condition[],
+  of = 'Accepted',
+) {
+  const accepted = conditions.find(({ type }) => type === of);
   if (!accepted) return undefined;
   const { status, reason, message } = accepted;
   const isAllClear = status !== 'False';
-  const shown = conditionsIn(object.status).find((each) => each?.type === 'Accepted')?.message;
+  const shown = conditionsIn(object.status).find((each) => each?.type === of)?.message;
   const news: EventNews = {
     subject: subjectOf(kind, object),
     type: isAllClear ? 'Normal' : 'Warning',

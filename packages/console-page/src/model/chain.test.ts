@@ -1,4 +1,5 @@
 import {
+  checkDocument,
   keyDocument,
   nodeDocument,
   nodeServiceDocument,
@@ -19,7 +20,7 @@ const SERVICE = nodeServiceDocument({
   since: SINCE,
   reason: 'all agree',
   pods: [{ pod: 'ns/p', ready: true, terminating: false }],
-  probe: { ready: true, since: SINCE, evidence: 'tcp accepted' },
+  checks: [checkDocument({ name: 'port', reason: 'tcp accepted' })],
 });
 
 function nodeWith(change: Partial<NodeDocument> = {}): NodeDocument {
@@ -40,9 +41,9 @@ const steps = (service: Partial<NodeServiceDocument> = {}, node: Partial<NodeDoc
 test('the chain leads from the pod to the key', () => {
   expect(steps()).toEqual([
     'Pod good: ns/p is Ready.',
-    'Probe good: tcp accepted, 1 min ago.',
+    'Check port good: tcp accepted.',
     'Agent good: The agent is heard, last report 2 s ago.',
-    'StepVerdict good: ready since 1 min: all agree.',
+    'Verdict good: ready since 1 min: all agree.',
     'Label good: k: wanted as “true”, and it is.',
   ]);
 });
@@ -52,20 +53,26 @@ test('a key that is not watched is no step', () => {
   expect(steps({}, { keys: [KEY, taint] })).toHaveLength(5);
 });
 
-test('what the service does not ask for is no step', () => {
-  const probed = { asks: { pods: false, probe: true }, pods: [] };
-  expect(steps(probed)[0]).toBe('Probe good: tcp accepted, 1 min ago.');
-  const neither = { asks: { pods: false, probe: false }, pods: [], probe: undefined, reason: 'the CSINode lists d' };
-  expect(steps(neither).map((step) => step.split(':')[0])).toEqual(['Agent good', 'StepVerdict good', 'Label good']);
+test('each check is a step', () => {
+  const checks = [
+    checkDocument({ name: 'port', reason: 'tcp accepted' }),
+    checkDocument({ name: 'file', state: 'not-ready', reason: 'there is none' }),
+    checkDocument({ name: 'socket', state: 'unknown', reason: 'not asked yet' }),
+  ];
+  expect(steps({ checks, pods: [] }).slice(0, 3)).toEqual([
+    'Check port good: tcp accepted.',
+    'Check file bad: there is none.',
+    'Check socket open: not asked yet.',
+  ]);
+  expect(steps({ checks: [], pods: [] }).map((step) => step.split(':')[0])).toEqual([
+    'Agent good',
+    'Verdict good',
+    'Label good',
+  ]);
 });
 
 test('each step shows what speaks against it', () => {
   expect(steps({ pods: [{ pod: 'ns/p', ready: true, terminating: true }] })[0]).toBe('Pod bad: ns/p is terminating.');
-  expect(steps({ pods: [], probe: undefined }).slice(0, 2)).toEqual([
-    'Pod bad: There is no pod of it on this node.',
-    'Probe open: The agent has said nothing of it.',
-  ]);
-  expect(steps({ pods: [] })[0]).toBe('Pod bad: There is no pod of it on this node.');
   expect(steps({}, { agent: { state: 'silent', lastReportSecondsAgo: 45 } })[2]).toBe(
     'Agent bad: The agent is silent, last report 45 s ago. It counts as silent after 30 s.',
   );
@@ -114,13 +121,9 @@ test('a service is shown as held back while it is, and as none where the node is
   expect(of({ state: undefined })).toBe('none');
 });
 
-test('a pod that is not Ready, and a probe that fails, speak against the service', () => {
+test('a pod that is not Ready speaks against the service', () => {
   const pods = [{ pod: 'ns/p', ready: false, terminating: false }];
-  const probe = { ready: false, since: SINCE, evidence: 'tcp refused' };
-  expect(steps({ pods, probe }).slice(0, 2)).toEqual([
-    'Pod bad: ns/p is not Ready.',
-    'Probe bad: tcp refused, 1 min ago.',
-  ]);
+  expect(steps({ pods })[0]).toBe('Pod bad: ns/p is not Ready.');
 });
 
 test('each pod is a step', () => {
@@ -156,9 +159,9 @@ test('when the agent reported is counted from the time of the document', () => {
 
 test('the verdict is told as far as it is known', () => {
   const verdict = (change: Partial<NodeServiceDocument>) => steps(change)[3];
-  expect(verdict({ state: 'not-ready', since: undefined, reason: undefined })).toBe('StepVerdict bad: not ready.');
-  expect(verdict({ state: 'unknown', since: undefined })).toBe('StepVerdict open: unknown: all agree.');
-  expect(verdict({ state: undefined })).toBe('StepVerdict open: The node is not for this service.');
+  expect(verdict({ state: 'not-ready', since: undefined, reason: undefined })).toBe('Verdict bad: not ready.');
+  expect(verdict({ state: 'unknown', since: undefined })).toBe('Verdict open: unknown: all agree.');
+  expect(verdict({ state: undefined })).toBe('Verdict open: The node is not for this service.');
 });
 
 test('the evidence comes before a verdict that is another, and what holds the service back after it', () => {
@@ -166,7 +169,7 @@ test('the evidence comes before a verdict that is another, and what holds the se
   const heldBack = { until: NOW, falls: 4 };
   expect(steps({ evidence, heldBack }).slice(3, 6)).toEqual([
     'Evidence bad: The evidence alone says not ready: it is down.',
-    'StepVerdict good: ready since 1 min: all agree.',
+    'Verdict good: ready since 1 min: all agree.',
     'Held back open: It fell 4 times in a short while, and is held back for another 0 s.',
   ]);
 });

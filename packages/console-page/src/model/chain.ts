@@ -14,8 +14,7 @@ export function chainOf(service: NodeServiceDocument, node: NodeDocument, nowMs:
   // The table of keys shows which keys are used; a key that is not watched is left out here.
   const keys = node.keys.filter((key) => key.service === service.name && key.onNode !== undefined);
   return [
-    ...podSteps(service),
-    ...probeSteps(service, nowMs),
+    ...checkSteps(service),
     agentStep(node, nowMs),
     ...verdictSteps(service, nowMs),
     ...keys.map((key) => keyStep(key, node)),
@@ -27,23 +26,20 @@ export function stateOfDocument({ state, heldBack }: NodeServiceDocument): State
   return state === 'not-ready' && heldBack ? 'held-back' : (state ?? 'none');
 }
 
-function podSteps({ asks, pods }: NodeServiceDocument): Step[] {
-  if (pods.length === 0 && asks.pods) {
-    return [{ title: 'Pod', verdict: 'bad', text: 'There is no pod of it on this node.' }];
-  }
-  return pods.map(({ pod, ready, terminating }) => ({
-    title: 'Pod',
-    verdict: ready && !terminating ? 'good' : 'bad',
-    text: `${pod} is ${terminating ? 'terminating' : ready ? 'Ready' : 'not Ready'}.`,
+function checkSteps({ checks, pods }: NodeServiceDocument): Step[] {
+  const steps = checks.map(({ name, state, reason }) => ({
+    title: `Check ${name}`,
+    verdict: verdictOf(state),
+    text: `${reason}.`,
   }));
-}
-
-function probeSteps({ asks, probe }: NodeServiceDocument, nowMs: number): Step[] {
-  if (!probe && !asks.probe) return [];
-  if (!probe) return [{ title: 'Probe', verdict: 'open', text: 'The agent has said nothing of it.' }];
-  return [
-    { title: 'Probe', verdict: probe.ready ? 'good' : 'bad', text: `${probe.evidence}, ${ago(probe.since, nowMs)}.` },
-  ];
+  const ofPods = pods.map(
+    ({ pod, ready, terminating }): Step => ({
+      title: 'Pod',
+      verdict: ready && !terminating ? 'good' : 'bad',
+      text: `${pod} is ${terminating ? 'terminating' : ready ? 'Ready' : 'not Ready'}.`,
+    }),
+  );
+  return [...ofPods, ...steps];
 }
 
 function agentStep({ agent, replica }: NodeDocument, nowMs: number): Step {
@@ -58,13 +54,12 @@ function agentStep({ agent, replica }: NodeDocument, nowMs: number): Step {
 
 function verdictSteps(service: NodeServiceDocument, nowMs: number): Step[] {
   const { state, since, reason, evidence, heldBack } = service;
-  if (state === undefined)
-    return [{ title: 'StepVerdict', verdict: 'open', text: 'The node is not for this service.' }];
+  if (state === undefined) return [{ title: 'Verdict', verdict: 'open', text: 'The node is not for this service.' }];
   const verdict = verdictOf(state);
   const when = since === undefined ? '' : ` since ${ago(since, nowMs).replace(/ ago$/, '')}`;
   const steps: Step[] = [
     {
-      title: 'StepVerdict',
+      title: 'Verdict',
       verdict,
       text: `${state.replace('-', ' ')}${when}${reason === undefined ? '' : `: ${reason}`}.`,
     },

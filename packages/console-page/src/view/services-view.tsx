@@ -82,7 +82,7 @@ function Bar({ counts, total }: { counts: Readonly<Record<State, number>>; total
   );
 }
 
-function About({ service: { publish, evidence, problem, origin, mode } }: { service: ServiceDocument }) {
+function About({ service: { publish, checks, problem, origin, mode } }: { service: ServiceDocument }) {
   const shown = [
     publish.label && `label ${publish.label}`,
     publish.taint && `taint ${publish.taint}`,
@@ -92,7 +92,7 @@ function About({ service: { publish, evidence, problem, origin, mode } }: { serv
     <dl class="facts">
       {problem && (
         <div class="bad">
-          <dt>Not accepted</dt>
+          <dt>Not in force</dt>
           <dd>
             <Foreign text={problem.message} />
           </dd>
@@ -101,7 +101,9 @@ function About({ service: { publish, evidence, problem, origin, mode } }: { serv
       <div>
         <dt>Ready when</dt>
         <dd>
-          <Foreign text={evidence.join('; and ') || 'nothing speaks against it'} />
+          <Foreign
+            text={checks.map(({ name, what }) => `${name}: ${what}`).join('; and ') || 'nothing speaks against it'}
+          />
         </dd>
       </div>
       <div>

@@ -101,18 +101,18 @@ describe('check', () => {
       /warn: API server v1.29.3/,
     ],
     [
-      'a NodeService that is not accepted',
+      'a NodeService that is not in force',
       {
         nodeServices: {
           value: [
             {
               metadata: { name: 'ebs' },
-              status: { conditions: [{ type: 'Accepted', status: 'False', reason: 'KeyNotAllowed', message: 'no' }] },
+              status: { conditions: [{ type: 'Ready', status: 'False', reason: 'KeyRefused', message: 'no' }] },
             },
           ],
         },
       },
-      /fail: The NodeService ebs is not accepted \(KeyNotAllowed\): no/,
+      /fail: The NodeService ebs is not in force \(KeyRefused\): no/,
     ],
     [
       'taints that Karpenter does not know',
@@ -128,7 +128,9 @@ describe('check', () => {
     [
       'pods of a service where the coordinator may not watch',
       {
-        nodeServices: { value: [{ metadata: { name: 'ebs' }, spec: { pods: { namespace: 'drivers' } } }] },
+        nodeServices: {
+          value: [{ metadata: { name: 'ebs' }, spec: { checks: [{ pods: { namespace: 'drivers' } }] } }],
+        },
         may: async ({ namespace }: Right) => ({ value: namespace !== 'drivers' }),
       },
       /fail: The coordinator's account may not list pods in drivers and watch pods in drivers, where pods of/,

@@ -347,17 +347,17 @@ describe('NodeServices', () => {
   const of = (...value: object[]) => resultOf(nodeServicesAccepted, { nodeServices: { value: value as never } });
 
   test('that are refused are named with the reason', async () => {
-    expect(await of(service('a', 'Accepted', 'False'), service('b', 'Accepted', 'True'))).toEqual([
-      'fail: The NodeService a is not accepted (Why): no',
+    expect(await of(service('a', 'Ready', 'False'), service('b', 'Ready', 'True'))).toEqual([
+      'fail: The NodeService a is not in force (Why): no',
       'kubectl edit nodeservice a',
     ]);
   });
 
   test('that are accepted, or not judged yet, are counted', async () => {
     const well = 'no NodeService is refused (3 in the cluster)';
-    expect(
-      await of(service('a', 'Accepted', 'True'), service('b', 'Other', 'False'), { metadata: { name: 'c' } }),
-    ).toBe(well);
+    expect(await of(service('a', 'Ready', 'True'), service('b', 'Other', 'False'), { metadata: { name: 'c' } })).toBe(
+      well,
+    );
     expect(await resultOf(nodeServicesAccepted, { nodeServices: gone })).toBe(
       'no NodeService is refused (0 in the cluster)',
     );

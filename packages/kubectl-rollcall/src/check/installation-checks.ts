@@ -241,9 +241,9 @@ export const gitpodNamespace: Check = async ({ config, podsWith }) => {
 export const nodeServicesAccepted: Check = ({ nodeServices }) => {
   const all = orWhenMissing(nodeServices, []);
   const findings = all.flatMap(({ metadata, status }): Finding[] => {
-    const accepted = status?.conditions?.find(({ type }) => type === 'Accepted');
-    if (accepted?.status !== 'False') return [];
-    const text = `The NodeService ${metadata.name} is not accepted (${accepted.reason}): ${accepted.message}`;
+    const inForce = status?.conditions?.find(({ type }) => type === 'Ready');
+    if (inForce?.status !== 'False') return [];
+    const text = `The NodeService ${metadata.name} is not in force (${inForce.reason}): ${inForce.message}`;
     return [{ severity: 'fail', text, cure: `kubectl edit nodeservice ${metadata.name}` }];
   });
   return result(findings, `no NodeService is refused (${all.length} in the cluster)`);

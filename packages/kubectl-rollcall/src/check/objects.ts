@@ -46,9 +46,12 @@ export type PolicyBinding = { metadata: Metadata; spec?: { policyName?: string }
 
 type Condition = { type: string; status: string; reason?: string; message?: string };
 
+/** A check of a NodeService, as far as it needs rights. */
+type NodeServiceCheck = { pods?: { namespace?: string }; anyOf?: NodeServiceCheck[] };
+
 export type NodeService = {
   metadata: Metadata;
-  spec?: { pods?: { namespace?: string }; publish?: { taint?: Taint } };
+  spec?: { checks?: NodeServiceCheck[]; publish?: { taint?: Taint } };
   status?: { conditions?: Condition[] };
 };
 

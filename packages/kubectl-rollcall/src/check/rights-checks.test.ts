@@ -96,7 +96,7 @@ test('it watches pods in the namespace of Gitpod, and in the namespaces of NodeS
   const nodeServices = {
     value: ['drivers', 'drivers', 'gitpod'].map((namespace) => ({
       metadata: { name: 'a' },
-      spec: { pods: { namespace } },
+      spec: { checks: [{ pods: { namespace } }, { anyOf: [{ pods: { namespace: 'plugins' } }, {}] }] },
     })),
   };
   const asked = await rights({ ...config({ namespace: 'gitpod' }), nodeServices });
@@ -104,6 +104,7 @@ test('it watches pods in the namespace of Gitpod, and in the namespaces of NodeS
     'watch pods. rollcall',
     'watch pods. gitpod',
     'watch pods. drivers',
+    'watch pods. plugins',
   ]);
 });
 

@@ -67,7 +67,10 @@ function isServed({ group, resource, unlisted }: WatchedResource, crds: Evidence
 /** The rights to watch the pods of agents, of Gitpod, and of every NodeService that asks for pods. */
 function podRightsOf({ namespace, config, nodeServices }: Evidence): Right[] {
   const { gitpod, namespace: ofGitpod = 'default' } = settingsOf(config);
-  const ofServices = orWhenMissing(nodeServices, []).flatMap(({ spec }) => spec?.pods?.namespace ?? []);
+  const ofServices = orWhenMissing(nodeServices, [])
+    .flatMap(({ spec }) => spec?.checks ?? [])
+    .flatMap((check) => [check, ...(check.anyOf ?? [])])
+    .flatMap(({ pods }) => pods?.namespace ?? []);
   const namespaces = new Set([namespace, ...(gitpod === false ? [] : [String(ofGitpod)]), ...ofServices]);
   return [...namespaces].flatMap((each) => all(WATCHED.pods.verbs, { group: '', resource: 'pods', namespace: each }));
 }

@@ -1,4 +1,5 @@
 import {
+  checkDocument,
   keyDocument,
   nodeDocument,
   nodeServiceDocument,
@@ -101,7 +102,7 @@ describe('the cause of a service', () => {
       { pods: [], reason: 'no pod of it is here' },
       'A pod of the service has to run on the node: check its DaemonSet, its tolerations and its node selector.',
     ],
-    ['no pod, which is not the reason', { pods: [] }, 'All evidence has to show that it is ready.'],
+    ['no pod, which is not the reason', { pods: [] }, 'All its checks have to pass.'],
     [
       'only a pod that terminates',
       { pods: [{ ...POD, ready: false, terminating: true }] },
@@ -118,12 +119,17 @@ describe('the cause of a service', () => {
       'The pod has to become Ready: kubectl -n default describe pod ws-daemon-abc',
     ],
     [
-      'a Ready pod, and a probe that fails',
-      { probe: { ready: false, since: '2026-03-01T11:00:00Z', evidence: 'no' } },
-      'The probe has to succeed: check the service on the node.',
+      'a Ready pod, and a check that fails',
+      { checks: [checkDocument({ name: 'pod' }), checkDocument({ name: 'port', state: 'not-ready' })] },
+      'The check port has to pass: look at the service on the node.',
     ],
-    ['a Ready pod, and a probe that succeeds', {}, 'All evidence has to show that it is ready.'],
-    ['a Ready pod, and no probe', { probe: undefined }, 'All evidence has to show that it is ready.'],
+    [
+      'several checks that fail',
+      { checks: ['port', 'file'].map((name) => checkDocument({ name, state: 'not-ready' })) },
+      'The checks port, file have to pass: look at the service on the node.',
+    ],
+    ['a Ready pod, and checks that pass', {}, 'All its checks have to pass.'],
+    ['a Ready pod, and no checks', { checks: [] }, 'All its checks have to pass.'],
   ])('with %s says what has to happen', (_what, service, next) => {
     expect(serviceCause(service)).toEqual({
       isWell: false,
@@ -200,7 +206,7 @@ describe('the cause of a key', () => {
     expect(of({ stance: 'absent' })).toEqual({
       isWell: false,
       headline: `${headline}: ws-daemon is not ready: why`,
-      next: 'All evidence has to show that it is ready.',
+      next: 'All its checks have to pass.',
     });
     expect(of({ stance: 'present' }).headline).toBe(`${headline}: it is not`);
     expect(of({ stance: 'absent', service: 'other' }).headline).toBe(`${headline}: it is not`);

@@ -48,7 +48,7 @@ const STANCES = {
 /** Why a service is what it is on a node. */
 function serviceCause(document: NodeDocument, service: NodeServiceDocument): Cause {
   const { replica, agent } = document;
-  const { name, state, reason = '', heldBack, pods, probe } = service;
+  const { name, state, reason = '', heldBack, pods, checks } = service;
   if (state === undefined) {
     return {
       isWell: true,
@@ -91,13 +91,10 @@ function serviceCause(document: NodeDocument, service: NodeServiceDocument): Cau
       next: `The pod has to become Ready: kubectl -n ${namespace} describe pod ${podName}`,
     };
   }
-  if (probe && !probe.ready)
-    return {
-      isWell: false,
-      headline,
-      next: 'The probe has to succeed: check the service on the node.',
-    };
-  return { isWell: false, headline, next: 'All evidence has to show that it is ready.' };
+  const failed = checks.filter((check) => check.state === 'not-ready').map((check) => check.name);
+  if (failed.length === 0) return { isWell: false, headline, next: 'All its checks have to pass.' };
+  const what = failed.length === 1 ? `The check ${failed[0]} has` : `The checks ${failed.join(', ')} have`;
+  return { isWell: false, headline, next: `${what} to pass: look at the service on the node.` };
 }
 
 function unknownNext({ agent }: NodeDocument): string {

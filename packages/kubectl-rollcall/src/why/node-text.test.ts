@@ -1,4 +1,5 @@
 import {
+  checkDocument,
   keyDocument,
   nodeDocument,
   nodeServiceDocument,
@@ -31,7 +32,8 @@ describe('the evidence of a service', () => {
       [
         '\n\n<strong>ws-daemon</>\n',
         field('pod', '<good>default/ws-daemon-abc is Ready</>'),
-        field('probe', '<good>succeeds, since 60m ago: tcp 10.0.0.7:8080 accepted the connection</>'),
+        field('check', '<good>pod passes: pod default/ws-daemon-abc is Ready</>'),
+        field('check', '<good>probe passes: tcp 10.0.0.7:8080 accepted the connection</>'),
         field('report', 'fresh, last 2.5 s ago, version 0.1.0'),
         field('verdict', '<good>ready, since 60m ago: all is well</>'),
       ].join(''),
@@ -44,11 +46,16 @@ describe('the evidence of a service', () => {
       since: undefined,
       reason: undefined,
       pods: [{ pod: 'default/a', ready: false, terminating: false }],
-      probe: { ready: false, since: '2026-03-01T11:59:00Z', evidence: 'no' },
+      checks: [
+        checkDocument({ name: 'port', state: 'not-ready', reason: 'no' }),
+        checkDocument({ name: 'file', state: 'unknown', reason: 'not asked' }),
+      ],
     });
     expect(text).toMatch(/^<bad>/);
     expect(text).toContain(field('pod', '<bad>default/a is not Ready</>'));
-    expect(text).toContain(field('probe', '<bad>fails, since 60s ago: no</>'));
+    expect(text).toContain(
+      field('check', '<bad>port fails: no</>') + field('check', '<doubtful>file is unknown: not asked</>'),
+    );
     expect(text).toContain(field('verdict', '<bad>not-ready</>'));
   });
 
@@ -69,12 +76,6 @@ describe('the evidence of a service', () => {
 
   test('is doubtful of an agent that is not fresh', () => {
     expect(ofService({}, { agent: { state: 'silent' } })).toContain(field('report', '<doubtful>silent</>'));
-  });
-
-  test('that a service asks for is said to be missing', () => {
-    const text = ofService({ pods: [], probe: undefined });
-    expect(text).toContain(field('pod', 'none on the node'));
-    expect(text).toContain(field('probe', 'not reported by the agent'));
   });
 
   test('is shown where the verdict is another', () => {

@@ -35,17 +35,16 @@ export function whyNodeText(
 }
 
 function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica }: NodeDocument): void {
-  const { asks, pods, probe, state, since, reason, evidence } = service;
+  const { checks, pods, state, since, reason, evidence } = service;
   const indent = 2;
   for (const { pod, ready, terminating } of pods) {
     const is = terminating ? 'is terminating' : ready ? 'is Ready' : 'is not Ready';
     page.field('pod', `${pod} ${is}`, { indent, tone: ready && !terminating ? 'good' : 'bad' });
   }
-  if (pods.length === 0 && asks.pods) page.field('pod', 'none on the node', { indent });
-  if (probe) {
-    const text = `${probe.ready ? 'succeeds' : 'fails'}, since ${ago(probe.since, replica.now)}: ${probe.evidence}`;
-    page.field('probe', text, { indent, tone: probe.ready ? 'good' : 'bad' });
-  } else if (asks.probe) page.field('probe', 'not reported by the agent', { indent });
+  for (const { name, ...check } of checks) {
+    const word = { ready: 'passes', 'not-ready': 'fails', unknown: 'is unknown' }[check.state];
+    page.field('check', `${name} ${word}: ${check.reason}`, { indent, tone: toneOf(check.state) });
+  }
   const heard = agent.lastReportSecondsAgo === undefined ? '' : `, last ${agent.lastReportSecondsAgo} s ago`;
   const version = agent.version === undefined ? '' : `, version ${agent.version}`;
   page.field('report', `${agent.state}${heard}${version}`, {
@@ -54,15 +53,18 @@ function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica
   });
   if (evidence) page.field('evidence', `${evidence.state}: ${evidence.reason}`, { indent });
   const sinceText = since === undefined ? '' : `, since ${ago(since, replica.now)}`;
-  const tone = state === 'ready' ? 'good' : state === 'not-ready' ? 'bad' : 'doubtful';
   page.field(
     'verdict',
     `${state ?? 'does not apply to this node'}${sinceText}${reason === undefined ? '' : `: ${reason}`}`,
     {
       indent,
-      tone,
+      tone: toneOf(state),
     },
   );
+}
+
+function toneOf(state: NodeServiceDocument['state']): 'good' | 'bad' | 'doubtful' {
+  return state === 'ready' ? 'good' : state === 'not-ready' ? 'bad' : 'doubtful';
 }
 
 function keyChain(

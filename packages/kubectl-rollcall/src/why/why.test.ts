@@ -1,11 +1,12 @@
 import {
+  checkDocument,
   keyDocument,
   nodeDocument,
   nodeServiceDocument,
   READY_LABEL,
   replicaDocument,
 } from '@rollcall/common/console.test-fixtures.ts';
-import type { NodeDocument, ScheduleDocument } from '@rollcall/common/console.ts';
+import type { CheckDocument, NodeDocument, ScheduleDocument } from '@rollcall/common/console.ts';
 import { describe, expect, test } from 'vitest';
 import { failureText } from '../failure.ts';
 import { TERMINALS } from '../testing/documents.test-fixtures.ts';
@@ -17,24 +18,38 @@ import { unknownKey } from './unknown-key.ts';
 const REFUSED = 'tcp 10.0.0.7:8080 refused the connection twice (ECONNREFUSED)';
 const withheld = (reason: string) => keyDocument({ stance: 'absent', onNode: null, reason });
 const held = (reason: string) => keyDocument({ stance: 'keep', reason });
-const failing = { ready: false, since: '2026-03-01T11:57:00Z', evidence: REFUSED };
+const checks = (...failing: Partial<CheckDocument>[]) => [
+  checkDocument({ name: 'pod', reason: 'pod default/ws-daemon-abc is Ready', cause: 'evidence' }),
+  ...failing.map((each) => checkDocument({ state: 'not-ready', ...each })),
+];
 
 /** Each with what has to be in its first two lines. */
 const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }>> = {
   'killed-service': {
     page: nodeDocument({
       services: [
-        nodeServiceDocument({ state: 'not-ready', since: '2026-03-01T11:57:00Z', reason: REFUSED, probe: failing }),
+        nodeServiceDocument({
+          state: 'not-ready',
+          since: '2026-03-01T11:57:00Z',
+          reason: REFUSED,
+          checks: checks({ reason: REFUSED }),
+        }),
       ],
       keys: [withheld(REFUSED)],
       changes: [{ at: '2026-03-01T11:57:00Z', kind: 'label', key: READY_LABEL, from: 'true', reason: REFUSED }],
     }),
-    says: ['refused the connection twice', 'The probe has to succeed'],
+    says: ['refused the connection twice', 'The check probe has to pass'],
   },
   'silent-agent': {
     page: nodeDocument({
       agent: { state: 'silent', version: '0.1.0', lastReportSecondsAgo: 95 },
-      services: [nodeServiceDocument({ state: 'not-ready', reason: 'the agent has been silent for too long' })],
+      services: [
+        nodeServiceDocument({
+          state: 'not-ready',
+          reason: 'the agent has been silent for too long',
+          checks: checks({ reason: 'the agent has been silent for too long', cause: 'silence' }),
+        }),
+      ],
       keys: [withheld('the agent has been silent for too long')],
     }),
     says: ['silent for too long', 'has to report again'],
@@ -111,7 +126,22 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
   },
   'no-pod': {
     page: nodeDocument({
-      services: [nodeServiceDocument({ state: 'not-ready', reason: 'no pod of ws-daemon is on the node', pods: [] })],
+      services: [
+        nodeServiceDocument({
+          state: 'not-ready',
+          reason: 'no pod of ws-daemon is on the node',
+          checks: [
+            checkDocument({
+              name: 'pod',
+              state: 'not-ready',
+              reason: 'no pod of ws-daemon is on the node',
+              cause: 'evidence',
+            }),
+            checkDocument(),
+          ],
+          pods: [],
+        }),
+      ],
       keys: [withheld('no pod of ws-daemon is on the node')],
     }),
     says: ['no pod of ws-daemon', 'check its DaemonSet'],
@@ -123,9 +153,15 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
           name: 'ebs',
           state: 'not-ready',
           reason: 'the CSINode does not list ebs.csi.aws.com',
-          asks: { pods: false, probe: false },
+          checks: [
+            checkDocument({
+              name: 'registered',
+              state: 'not-ready',
+              reason: 'the CSINode does not list ebs.csi.aws.com',
+              cause: 'evidence',
+            }),
+          ],
           pods: [],
-          probe: undefined,
         }),
       ],
       keys: [
@@ -138,7 +174,7 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
         }),
       ],
     }),
-    says: ['the CSINode does not list ebs.csi.aws.com', 'All evidence'],
+    says: ['the CSINode does not list ebs.csi.aws.com', 'The check registered has to pass'],
   },
   'terminating-pod': {
     page: nodeDocument({
@@ -182,7 +218,11 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
         nodeServiceDocument({
           state: 'unknown',
           reason: 'the agent has not reported to this leader yet',
-          probe: undefined,
+          checks: checks({
+            state: 'unknown',
+            reason: 'the agent has not reported to this leader yet',
+            cause: 'unknown',
+          }),
         }),
       ],
       keys: [held('the agent has not reported to this leader yet')],

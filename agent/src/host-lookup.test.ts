@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createLookup } from './host-lookup.ts';
-import { type DnsAnswer, TestDnsServer } from './testing/dns-server.ts';
+import { type DnsAnswer, TestDnsServer } from './probes/testing/dns-server.ts';
 
 const LIMIT = { timeout: 10_000 };
 

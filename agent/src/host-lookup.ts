@@ -95,8 +95,19 @@ async function resolveHost(
   files: NameFiles,
 ): Promise<LookupAddress[]> {
   const known = fromHosts(textOf(files.hosts), hostname).filter(({ family }) => families.some((one) => one === family));
-  if (known.length > 0) return known;
-  const conf = parseResolvConf(textOf(files.resolvConf));
+  return known.length > 0 ? known : resolveByDns(hostname, signal, { families, resolvConf: files.resolvConf });
+}
+
+/** Resolves a name by DNS alone, as resolv.conf says. Never empty: rejects with the code of the last answer. */
+export async function resolveByDns(
+  hostname: string,
+  signal: AbortSignal,
+  {
+    families = [4, 6],
+    resolvConf = SYSTEM_FILES.resolvConf,
+  }: { families?: readonly Family[]; resolvConf?: string | undefined } = {},
+): Promise<LookupAddress[]> {
+  const conf = parseResolvConf(textOf(resolvConf));
   const { promises } = process.getBuiltinModule('node:dns');
   const resolver = new promises.Resolver({ timeout: conf.timeoutMs, tries: conf.attempts });
   const servers = conf.nameservers.filter((server) => isIP(server.replace(/:\d+$/, '')) === 4 || isIP(server) === 6);

@@ -1,0 +1,47 @@
+import type { Moment } from '@rollcall/common/clock.ts';
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import type { ConditionCheck } from '../../model/services.ts';
+import { conditionIn, doubtOf } from '../../state/reporters.ts';
+import type { NodeSnapshot } from '../../state/snapshot.ts';
+import type { Verdict } from './verdict.ts';
+
+const MISSING = { Unknown: 'unknown', Pass: 'ready', Fail: 'not-ready' } as const;
+
+/**
+ * What a condition that another component writes says of a node. While nothing vouches for it, nothing it says counts: it is
+ * unknown for the silence window, and then not ready by silence, unless a guard holds.
+ */
+export function conditionVerdict(check: ConditionCheck, snapshot: NodeSnapshot, now: Moment): Verdict {
+  const { type, status, forMs, missing, reporter } = check;
+  const { conditions, podsKnown, silenceMs } = snapshot;
+  if (!conditions)
+    return { state: 'unknown', cause: 'unknown', reason: 'the conditions of the node are not known yet' };
+  if (reporter && !podsKnown(reporter.namespace)) {
+    return { state: 'unknown', cause: 'unknown', reason: `the pods in ${reporter.namespace} have not been listed yet` };
+  }
+  const doubt = doubtOf(check, snapshot, now.wallMs);
+  if (doubt !== undefined) {
+    const { sinceMs = now.monotonicMs, guard } = snapshot.doubt(check.id);
+    const reason = `nothing vouches for the condition ${type}: ${doubt}`;
+    if (guard !== undefined)
+      return { state: 'unknown', cause: 'unknown', reason: `${reason}, as on most others (guard: ${guard})` };
+    if (now.monotonicMs - sinceMs < silenceMs) return { state: 'unknown', cause: 'unknown', reason };
+    return { state: 'not-ready', cause: 'silence', reason };
+  }
+  const condition = conditionIn(conditions, type);
+  if (!condition) {
+    const state = MISSING[missing];
+    return { state, cause: state === 'unknown' ? 'unknown' : 'evidence', reason: `the node has no condition ${type}` };
+  }
+  const { lastTransitionTime, reason: word, message } = condition;
+  const whose = snapshot.conditionWriters.get(type);
+  const by = whose === undefined ? '' : `, written by ${whose}`;
+  const why = [word, message].filter((each) => each !== '').join(': ');
+  const since = lastTransitionTime === null ? '' : ` since ${lastTransitionTime}`;
+  const reason = `the condition ${type} is ${condition.status}${since}${by}${why === '' ? '' : ` (${why})`}`;
+  if (condition.status !== status) return { state: 'not-ready', cause: 'evidence', reason };
+  const readyMs = Date.parse(lastTransitionTime ?? '') + forMs;
+  if (forMs === 0 || now.wallMs >= readyMs) return { state: 'ready', cause: 'evidence', reason };
+  const until = Number.isNaN(readyMs) ? 'which is not known' : `which it will be at ${rfc3339(readyMs)}`;
+  return { state: 'not-ready', cause: 'evidence', reason: `${reason}; it must be so for ${forMs / 1000} s, ${until}` };
+}

@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest';
+import { serviceOf } from '../model/services.test-fixtures.ts';
+import type { ConditionCheck, Service } from '../model/services.ts';
+import { agentPod } from './fleet.test-fixtures.ts';
+import { nodeRecord } from './node-record.test-fixtures.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import { type ConditionSight, Reporters } from './reporters.ts';
+
+const WINDOW_MS = 30_000;
+const CHECK: ConditionCheck = {
+  name: 'kernel',
+  kind: 'condition',
+  id: 'npd/kernel',
+  type: 'KernelHealthy',
+  status: 'True',
+  forMs: 0,
+  missing: 'Unknown',
+  reporter: { namespace: 'kube-system', selector: { matchLabels: { app: 'npd' } } },
+};
+
+/** A fleet with a reporter on each node, of which some are not Ready. */
+function stage(size: number, { check = CHECK, pools = {} as Record<string, string> } = {}) {
+  const names = Array.from({ length: size }, (_, index) => `node-${index}`);
+  const records = names.map((name) => {
+    const pool = pools[name];
+    return nodeRecord(name, name, pool === undefined ? {} : { presence: { pool } });
+  });
+  const dead = new Set<string>();
+  const changed: string[] = [];
+  const conditions = new Map<string, ConditionSight['conditions']>();
+  let services: Service[] = [serviceOf('npd', { checks: [check] })];
+  const reporter = (node: string): ObservedPod =>
+    agentPod(`npd-${node}`, node, {
+      namespace: 'kube-system',
+      labels: { app: 'npd' },
+      ready: !dead.has(node),
+      terminating: false,
+    });
+  const reporters = new Reporters(
+    {
+      windowMs: WINDOW_MS,
+      guardPercent: 55,
+      services: () => services,
+      sight: (node) => ({ labels: {}, createdAtMs: 0, conditions: conditions.get(node) ?? [], pods: [reporter(node)] }),
+      onChange: (node) => changed.push(node),
+    },
+    () => records,
+  );
+  const recordOf = (name: string) => records.find((record) => record.name === name) ?? nodeRecord();
+  return {
+    names,
+    dead,
+    conditions,
+    reporters,
+    setServices: (next: Service[]) => {
+      services = next;
+    },
+    tick: (nowMs: number, wallMs = nowMs) => {
+      changed.length = 0;
+      reporters.tick(nowMs, wallMs);
+      return [...changed];
+    },
+    doubt: (name: string) => reporters.of(CHECK.id, recordOf(name)),
+  };
+}
+
+test('a dead reporter is doubted from the tick that saw it, and its node is judged anew when the window ends', () => {
+  const { dead, tick, doubt } = stage(10);
+  tick(0);
+  dead.add('node-3');
+  expect(tick(1000)).toEqual(['node-3']);
+  expect(doubt('node-3')).toEqual({ sinceMs: 1000, guard: undefined });
+  expect(doubt('node-4')).toEqual({ sinceMs: undefined });
+  expect(tick(30_999)).toEqual([]);
+  expect(tick(31_000)).toEqual(['node-3']);
+  dead.clear();
+  expect(tick(32_000)).toEqual(['node-3']);
+  expect(doubt('node-3').sinceMs).toBeUndefined();
+});
+
+test('the guard holds before the first of most nodes would lose anything, and is named', () => {
+  const { names, dead, tick, doubt, reporters } = stage(10);
+  tick(0);
+  for (const name of names.slice(0, 6)) dead.add(name);
+  tick(1000);
+  tick(16_000);
+  expect(reporters.activeGuards()).toEqual(['fleet, reporters of npd/kernel']);
+  expect(tick(31_000)).toEqual([]);
+  expect(doubt('node-0').guard).toBe('fleet');
+  dead.clear();
+  tick(32_000);
+  expect(reporters.activeGuards()).toEqual([]);
+});
+
+test('a pool has a guard of its own', () => {
+  const pools = Object.fromEntries(['node-0', 'node-1', 'node-2'].map((name) => [name, 'gpu']));
+  const { dead, tick, doubt } = stage(20, { pools });
+  tick(0);
+  for (const name of ['node-0', 'node-1', 'node-2', 'node-9']) dead.add(name);
+  tick(1000);
+  tick(31_000);
+  expect(doubt('node-0').guard).toBe('pool gpu');
+  expect(doubt('node-9').guard).toBeUndefined();
+});
+
+test('nodes whose reporter was never Ready in this term do not hide one that dies', () => {
+  const { names, dead, tick, doubt, reporters } = stage(10);
+  for (const name of names.slice(0, 7)) dead.add(name);
+  tick(0);
+  dead.add('node-9');
+  tick(1000);
+  tick(31_000);
+  expect(reporters.activeGuards()).toEqual([]);
+  expect(doubt('node-9')).toEqual({ sinceMs: 1000, guard: undefined });
+});
+
+test('while no reporter was ever Ready, the fault may be ours, and nothing is held against the nodes', () => {
+  const { names, dead, tick, reporters } = stage(10);
+  for (const name of names) dead.add(name);
+  tick(0);
+  tick(30_000);
+  expect(reporters.activeGuards()).toEqual(['fleet, reporters of npd/kernel']);
+});
+
+test('after an outage of the API server every node has a fresh window', () => {
+  const { dead, tick, doubt, reporters } = stage(10);
+  tick(0);
+  dead.add('node-3');
+  tick(1000);
+  reporters.renewAll();
+  tick(20_000);
+  expect(doubt('node-3').sinceMs).toBe(20_000);
+});
+
+test('a node is judged anew when its condition has been so for long enough', () => {
+  const { reporter: _reporter, ...alone } = CHECK;
+  const { conditions, tick } = stage(2, { check: { ...alone, forMs: 60_000 } });
+  const since = new Date(1_000_000).toISOString();
+  conditions.set('node-1', [
+    { type: CHECK.type, status: 'True', reason: '', message: '', lastTransitionTime: since, index: 0 },
+  ]);
+  tick(0, 1_000_000);
+  expect(tick(1, 1_059_999)).toEqual([]);
+  expect(tick(2, 1_060_000)).toEqual(['node-1']);
+});
+
+test('what is known of a check is forgotten with it', () => {
+  const { names, dead, tick, doubt, reporters, setServices } = stage(10);
+  for (const name of names) dead.add(name);
+  tick(0);
+  tick(30_000);
+  setServices([]);
+  tick(31_000);
+  expect([reporters.activeGuards(), doubt('node-0')]).toEqual([[], { sinceMs: undefined }]);
+});
+
+test('a node that the service does not select does not count', () => {
+  const { dead, tick, doubt, setServices } = stage(2);
+  setServices([serviceOf('npd', { checks: [CHECK], nodeSelector: { matchLabels: { npd: 'yes' } } })]);
+  dead.add('node-0');
+  expect(tick(0)).toEqual([]);
+  expect(doubt('node-0').sinceMs).toBeUndefined();
+});
