@@ -21,7 +21,7 @@ export type FoundFile = {
   close(): void;
 };
 
-export const FIRST_LINE_BYTES = 1024;
+const FIRST_LINE_BYTES = 1024;
 
 /**
  * The sockets and files that this agent may look at: those below the directories that its own configuration names.

@@ -68,7 +68,7 @@ export function refusalOf(
 }
 
 /** Whether this process is on the network of its node; taken for granted where the address of the node is a name. */
-export function isOnHostNetwork({ hostIp, ownAddresses }: Pick<AddressRules, 'hostIp' | 'ownAddresses'>): boolean {
+function isOnHostNetwork({ hostIp, ownAddresses }: Pick<AddressRules, 'hostIp' | 'ownAddresses'>): boolean {
   return isIP(hostIp) === 0 || holds(LOOPBACK, hostIp) || isOneOf(ownAddresses, hostIp);
 }
 
