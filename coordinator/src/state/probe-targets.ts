@@ -34,6 +34,13 @@ export function servicesToProbe(services: readonly Service[], pods: readonly Obs
   });
 }
 
+/** Whether there is anything to probe on a node with these pods: a service that checks pods is not probed elsewhere. */
+export function canProbe(service: Service, { port, ...probe }: ServiceProbe, pods: readonly ObservedPod[]): boolean {
+  if (podsChecksOf(service).every((check) => check.pods.optional)) return true;
+  const own = podsOf(service, pods);
+  return port === undefined ? own.length > 0 : targetOf({ port, ...probe }, own) !== undefined;
+}
+
 /** The address is part of the check: a verdict on the pod before says nothing about its successor. */
 function checkDigest(name: string, probe: ServiceProbe, target: ProbeTarget | undefined): string {
   return digestOf({ name, how: wireProbe(probe).digest, target, port: probe.port }).slice(0, DIGEST_LENGTH);

@@ -11,6 +11,7 @@ import {
   type SingleCheck,
 } from '../../model/services.ts';
 import type { ObservedPod } from '../../state/observed-pod.ts';
+import { canProbe } from '../../state/probe-targets.ts';
 import { podsOfCheck, readyPodIn } from '../../state/service-pods.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 
@@ -59,7 +60,7 @@ function judgeSingle(check: SingleCheck, { service, snapshot, nowMs }: Subject):
     case 'pods':
       return podVerdict(check, service, snapshot);
     case 'probe':
-      return agentVerdict(check, snapshot, nowMs);
+      return agentVerdict(check, { service, snapshot, nowMs });
     case 'csiNode':
       return csiVerdict(check.driver, snapshot);
     case 'device':
@@ -160,7 +161,8 @@ function problemOf({ terminating, ready }: ObservedPod): string {
   return ready ? 'is Ready since before the Node was created' : 'is not Ready';
 }
 
-function agentVerdict({ id }: ProbeCheck, { freshness, services, toldMs }: NodeSnapshot, nowMs: number): Verdict {
+function agentVerdict({ id, probe }: ProbeCheck, { service, snapshot, nowMs }: Subject): Verdict {
+  const { freshness, services, toldMs, pods, podsKnown } = snapshot;
   switch (freshness.state) {
     case 'absent':
       return { ...SILENT, reason: 'no agent is on the node, and none has reported' };
@@ -174,6 +176,9 @@ function agentVerdict({ id }: ProbeCheck, { freshness, services, toldMs }: NodeS
       break;
   }
   const report = services.get(id);
+  const isSeen = podsChecksOf(service).every((check) => podsKnown(check.pods.namespace));
+  if (!report && isSeen && !canProbe(service, probe, pods))
+    return { ...SEEN, state: 'not-ready', reason: `no pod of ${service.name} on the node can be probed` };
   if (!report && nowMs - (toldMs.get(id) ?? nowMs) < TOLD_MS) {
     return { ...UNKNOWN, reason: `the agent has not checked ${id} as it is now` };
   }
