@@ -12,25 +12,33 @@ const DIGEST_LENGTH = 16;
 /** Addresses of pods that an agent is told for one service; the bound of the list of services counts on it. */
 export const POD_ADDRESSES_MAX = 16;
 
+/** Kinds that ask for what is the same for every pod, whatever the pods of the service. */
+const WITHOUT_PODS: readonly string[] = ['dns', 'kubernetesService'];
+
 /**
- * What the agent of a node is to probe, check by check, and where. Of several pods the one that is not on its way out counts, and one that
- * is ready before one that is not yet. Where a service has no pod that could be probed it is left out; one that needs no
- * pods is looked for at the address of the node, which the agent knows.
+ * Returns what the agent of a node is to probe, check by check, and where. Of several pods the one that is not terminating
+ * counts, and one that is ready before one that is not yet. What cannot be probed is left out; a probe of a service that
+ * needs no pods goes to the address of the node, which the agent knows.
  */
 export function servicesToProbe(services: readonly Service[], pods: readonly ObservedPod[]): ServiceToProbe[] {
   return services.flatMap((service) => {
-    const wanted = podsChecksOf(service);
     const own = podsOf(service, pods);
-    const needsPods = wanted.some((check) => !check.pods.optional);
     return probeChecksOf(service).flatMap(({ id: name, probe }): ServiceToProbe[] => {
+      if (!canProbe(service, probe, pods)) return [];
       const target = targetOf(probe, own);
       const how = { name, digest: checkDigest(name, probe, target), ...wireProbe(probe).how };
-      if (target) return [{ ...how, target, ...addressesOf(own, target) }];
-      if (!needsPods) return [{ ...how, ...withPort(probe) }];
-      // A socket on the node is there whatever the address of the pod, if there is one at all.
-      return probe.port === undefined && own.length > 0 ? [how] : [];
+      return [target ? { ...how, target, ...addressesOf(own, target) } : { ...how, ...withPort(probe) }];
     });
   });
+}
+
+/** Whether there is anything to probe on a node with these pods: a service that checks pods is not probed elsewhere. */
+export function canProbe(service: Service, probe: ServiceProbe, pods: readonly ObservedPod[]): boolean {
+  const needsPods = podsChecksOf(service).some((check) => !check.pods.optional);
+  if (!needsPods || WITHOUT_PODS.includes(probe.spec.kind)) return true;
+  const own = podsOf(service, pods);
+  // A socket on the node is there whatever the address of the pod, if there is one at all.
+  return probe.port === undefined ? own.length > 0 : targetOf(probe, own) !== undefined;
 }
 
 /** The address is part of the check: a verdict on the pod before says nothing about its successor. */

@@ -11,8 +11,6 @@ beforeAll(async () => {
 });
 afterAll(() => controlPlane?.stop());
 
-const COLUMNS = ['NAME'];
-
 let created = 0;
 
 /** Creates a NodeService, and returns what the API server has against it, if anything. */
@@ -130,7 +128,9 @@ describe('a NodeService', () => {
     expect(await problemOf(PORT, 'shown')).toBeUndefined();
     const shown = async (...more: string[]) =>
       (await controlPlane.kubectl(['get', 'nsvc', 'shown', ...more])).split('\n')[0]?.split(/ {2,}/);
-    expect(await shown()).toEqual(COLUMNS);
+    expect(await shown()).toEqual(['NAME', 'READY', 'IN-FORCE', 'NODES-READY', 'AGE']);
+    const wide = ['NAME', 'READY', 'IN-FORCE', 'NODES-READY', 'PUBLISHED', 'MESSAGE', 'AGE'];
+    expect(await shown('-o', 'wide')).toEqual(wide);
   });
 });
 

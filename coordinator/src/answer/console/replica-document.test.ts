@@ -10,7 +10,7 @@ function documentOf(role: Role, environment: ReplicaSource['environment'] = { po
     config: { dryRun: true, readinessGate: 'both', staleAfterSeconds: 30 },
     environment,
     leadershipState: { role: () => role },
-    fleet: { freshness: { activeGuards: () => ['fleet'] } },
+    fleet: { activeGuards: () => ['fleet'] },
     evaluator: { heldWithdrawals: () => [{ guard: 'services', of: 'a', nodes: 2 }] },
     clock: new FakeClock(),
   } as unknown as ReplicaSource);

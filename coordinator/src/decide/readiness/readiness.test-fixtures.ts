@@ -17,8 +17,8 @@ export function pod(change: Partial<ObservedPod> = {}): ObservedPod {
     daemonSet: '',
     tolerations: [],
     node: 'n',
-    podIP: '',
-    hostIP: '',
+    podIP: '10.1.0.1',
+    hostIP: '10.0.0.7',
   };
   const labels = { component: 'ws-daemon' };
   return {

@@ -170,6 +170,37 @@ test('an agent that got a check a moment ago need not report on it yet', () => {
   expect(judgeService(service, snapshot(), at(60_000)).state).toBe('unknown');
 });
 
+describe('a probe of pods of which none can be probed', () => {
+  const anyOf: ServiceCheck = {
+    name: 'any',
+    kind: 'anyOf',
+    checks: [podsCheck('mirror'), { name: 'registered', kind: 'csiNode', driver: 'd' }],
+  };
+  const csiNode = { name: 'n', nodeUid: 'u', drivers: ['d'] };
+  const judge = (change: Parameters<typeof snapshot>[0], probe = probeCheck('mirror/port')) =>
+    judgeService(
+      serviceOf('mirror', { checks: [anyOf, probe] }),
+      snapshot({ csiNode, pods: [], ...change }),
+      at(60_000),
+    );
+  const labels = { component: 'mirror' };
+
+  test('fails, also where the service does not need them', () => {
+    const failed = { state: 'not-ready', cause: 'evidence', reason: 'no pod of mirror on the node can be probed' };
+    expect(judge({})).toMatchObject(failed);
+    expect(judge({ pods: [pod({ labels, podIP: '' })] })).toMatchObject(failed);
+    const socket = probeCheck('mirror/socket', { spec: { kind: 'csi', socket: '/s' } });
+    expect(judge({}, socket)).toMatchObject(failed);
+    expect(judge({ pods: [pod({ labels })] }, socket).state).toBe('unknown');
+  });
+
+  test('is unknown while the pods are, or the agent was not told of one that can be probed', () => {
+    expect(judge({ podsKnown: () => false }).state).toBe('unknown');
+    expect(judge({ pods: [pod({ labels })] }).state).toBe('unknown');
+    expect(judge({ freshness: { state: 'unheard' } }).state).toBe('unknown');
+  });
+});
+
 test('what an agent reports counts, however lately it was told', () => {
   const service = serviceOf('ws-daemon', { checks: [probeCheck('ws-daemon')] });
   const judge = (ready: boolean) =>

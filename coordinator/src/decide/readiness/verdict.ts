@@ -12,6 +12,7 @@ import {
   type SingleCheck,
 } from '../../model/services.ts';
 import { type ObservedPod, podsOfCheck, readyPodIn } from '../../state/observed-pod.ts';
+import { canProbe } from '../../state/probe-targets.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { conditionVerdict } from './condition-verdict.ts';
 
@@ -60,7 +61,7 @@ function judgeSingle(check: SingleCheck, { service, snapshot, now }: Subject): V
     case 'pods':
       return podVerdict(check, service, snapshot);
     case 'probe':
-      return agentVerdict(check, snapshot, now.monotonicMs);
+      return agentVerdict(check, { service, snapshot, now });
     case 'csiNode':
       return csiVerdict(check.driver, snapshot);
     case 'condition':
@@ -163,7 +164,8 @@ function problemOf({ terminating, ready }: ObservedPod): string {
   return ready ? 'is Ready since before the Node was created' : 'is not Ready';
 }
 
-function agentVerdict({ id }: ProbeCheck, { freshness, services, toldMs }: NodeSnapshot, nowMs: number): Verdict {
+function agentVerdict({ id, probe }: ProbeCheck, { service, snapshot, now }: Subject): Verdict {
+  const { freshness, services, toldMs, pods, podsKnown } = snapshot;
   switch (freshness.state) {
     case 'absent':
       return { ...SILENT, reason: 'no agent is on the node, and none has reported' };
@@ -177,7 +179,10 @@ function agentVerdict({ id }: ProbeCheck, { freshness, services, toldMs }: NodeS
       break;
   }
   const report = services.get(id);
-  if (!report && nowMs - (toldMs.get(id) ?? nowMs) < TOLD_MS) {
+  const isSeen = podsChecksOf(service).every((check) => podsKnown(check.pods.namespace));
+  if (!report && isSeen && !canProbe(service, probe, pods))
+    return { ...SEEN, state: 'not-ready', reason: `no pod of ${service.name} on the node can be probed` };
+  if (!report && now.monotonicMs - (toldMs.get(id) ?? now.monotonicMs) < TOLD_MS) {
     return { ...UNKNOWN, reason: `the agent has not checked ${id} as it is now` };
   }
   if (!report) return { ...SILENT, reason: `the agent does not report on ${id}` };
