@@ -319,10 +319,12 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
       const { leader } = world;
       if (leader === undefined) return;
       const forMs = pick([2000, 9000, 40_000, 200_000]);
-      const isShort = forMs < LEASE_MS;
       world.suspend(leader, forMs);
-      // One whose clocks have parted begins another term.
-      handOver(world, isShort ? leader : 1 - leader, isShort ? forMs + 200 : LEASE_MS);
+      // A shorter time costs only the term.
+      if (forMs < LEASE_MS) return;
+      world.later(LEASE_MS, () => {
+        if (world.leader === leader) world.lead(1 - leader);
+      });
     },
   },
   'the standby begins anew': {

@@ -15,6 +15,7 @@ import { changedKeys, valueOn } from './sights.ts';
 import { type Hearing, Silence } from './silence.ts';
 import { gatesOpenMs } from './startup-gate.ts';
 import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
+import { uncovered } from './uncovered.ts';
 import { evidenceOf, gitpodEvidence, type Verdict, verdictOf, verdictOn } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
 import type { World } from './world.ts';
@@ -72,6 +73,10 @@ export class Judge {
       if (problem) this.#complain(problem);
     };
     world.onWrite = (write) => this.#written(write);
+    world.onSend = (...sent) => {
+      const problem = uncovered(...sent);
+      if (problem) this.#complain(problem);
+    };
     this.look();
   }
 

@@ -1,6 +1,7 @@
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { FIELD_MANAGER, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import type { KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/model/services.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
@@ -57,6 +58,8 @@ export class World {
   #leader: number | undefined;
   #serial = 0;
   onWrite: (write: NodeWrite) => void = () => {};
+  /** A coordinator sends a request that may change something. */
+  onSend: (process: CoordinatorProcess, request: KubeRequest) => void = () => {};
   /** What was wanted of a key within the last moments. */
   wantedOfLate: (node: string, id: string) => readonly Want[] = () => [];
   /** Something happened. */
@@ -101,7 +104,7 @@ export class World {
   /** Whether a replica leads, and knows enough to write. */
   get decided(): boolean {
     const process = this.leaderProcess;
-    return process?.replica.deciding === true && !process.clock.isSuspended;
+    return process?.replica.deciding === true && !process.clock.isSuspended && process.replica.mayWrite;
   }
 
   get leaderProcess(): CoordinatorProcess | undefined {
@@ -250,7 +253,11 @@ export class World {
     this.rulesOn = on;
     this.configured.set('rules', this.nowMs);
     this.heardByAll('rules');
-    for (const { replica } of this.processes) replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
+    for (const { replica, clock } of this.processes) {
+      const tell = () => replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
+      if (clock.isSuspended) void clock.awake().then(tell);
+      else tell();
+    }
   }
 
   // CSINodes
@@ -354,6 +361,7 @@ export class World {
     if (
       !leading ||
       leading.clock.isSuspended ||
+      !leading.replica.mayWrite ||
       !truth.reachable ||
       !leading.replica.knows(truth.name, identity.nodeUid)
     )
@@ -371,12 +379,15 @@ export class World {
 
   /** Ends the term, and begins another where a replica is to lead. */
   lead(next: number | undefined): void {
-    if (this.#leader !== undefined) this.processes[this.#leader]?.replica.standBy();
-    this.#leader = next;
-    if (next === undefined) return;
-    const process = this.processes[next];
+    const before = this.leaderProcess;
+    this.#leader = undefined;
+    // One that is suspended does not learn of it.
+    if (before && !before.clock.isSuspended) before.replica.standBy();
+    const process = next === undefined ? undefined : this.processes[next];
     if (!process) return;
     process.clock.resume();
+    process.replica.standBy();
+    this.#leader = next;
     this.termBeganMs = this.nowMs;
     for (const truth of this.truths.values()) {
       truth.voices.clear();
@@ -384,6 +395,25 @@ export class World {
     }
     // A watch that works is one that has told everything that was so when it began.
     process.replica.lead(new Promise((resolve) => void this.clock.after(LAG_MS, resolve)));
+  }
+
+  /** Each coordinator that runs renews its Lease, or learns that another holds it. */
+  #renew(): void {
+    for (const [index, { replica, clock }] of this.processes.entries()) {
+      if (clock.isSuspended || !replica.leading) continue;
+      if (index === this.#leader) replica.renew();
+      else replica.standBy();
+    }
+  }
+
+  /** One that stopped leading by itself begins another term within about 2 s. */
+  #stopped(process: CoordinatorProcess): void {
+    const index = this.processes.indexOf(process);
+    if (index !== this.#leader) return;
+    this.#leader = undefined;
+    this.later(2000 * this.random(), () => {
+      if (this.#leader === undefined) this.lead(index);
+    });
   }
 
   /** The machine of a coordinator is suspended for a while. */
@@ -395,8 +425,9 @@ export class World {
 
   /** Another process in the place of this one, which has listed everything. */
   replaceProcess(index: number): void {
-    this.processes[index]?.replica.stop();
+    const before = this.processes[index];
     this.processes[index] = this.#start();
+    before?.replica.stop();
   }
 
   /** What the ledgers say, in seconds by `direction key`, over all terms of all replicas. */
@@ -412,6 +443,7 @@ export class World {
   }
 
   tick(): void {
+    this.#renew();
     for (const { replica, clock } of this.processes) if (!clock.isSuspended) replica.tick();
   }
 
@@ -420,11 +452,13 @@ export class World {
   }
 
   #start(): CoordinatorProcess {
-    return new CoordinatorProcess(this, {
+    const process: CoordinatorProcess = new CoordinatorProcess(this, {
       ...this.#modes,
       components: this.#components,
       proveTaint: (...proven) => this.serviceWrites.prove(...proven),
+      onStoppedLeading: () => this.#stopped(process),
     });
+    return process;
   }
 
   #tell(line: keyof Lines, what: (to: Replica) => void): void {
