@@ -1,5 +1,5 @@
 /** Minor versions of Kubernetes that `npm run test:versions` runs, oldest first; each is a folder with a go.mod. */
-export const VERSIONS: readonly string[] = ['1.34', '1.35'];
+export const VERSIONS: readonly string[] = ['1.34', '1.35', '1.36'];
 
 /** End-to-end tests of what depends on the API server, and needs neither kube-scheduler nor MutatingAdmissionPolicy (as the tests of the fence for pools do). */
 export const CORE: readonly string[] = [
