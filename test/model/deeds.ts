@@ -18,6 +18,7 @@ import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL, POOL_KEYS } from './rules.ts'
 import { SERVICE_DEEDS } from './service-deeds.ts';
 import { handOver, renew, renewMachine } from './successors.ts';
 import type { NodeTruth, ServiceName } from './truth.ts';
+import { VERSION_DEEDS } from './version-deeds.ts';
 import type { World } from './world.ts';
 
 /** What a deed is done to, all drawn from its own numbers, so that it is the same whatever was done before. */
@@ -44,6 +45,7 @@ export type Deed = {
     | 'holds'
     | 'eviction'
     | 'mass'
+    | 'versions'
     | 'leaders'
     | 'faults';
   act: (target: Target) => void;
@@ -362,6 +364,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   ...HOLD_DEEDS,
   ...EVICTION_DEEDS,
   ...MASS_DEEDS,
+  ...VERSION_DEEDS,
 };
 
 function refuse({ world, service, pick, random }: Target): void {

@@ -8,6 +8,7 @@ import { Falls } from './falls.ts';
 import { FirstTaints } from './first-taints.ts';
 import { LAG_MS } from './news.ts';
 import { NoExecute } from './no-execute.ts';
+import { Observer } from './observer.ts';
 import { wantsOf } from './oracle.ts';
 import { orderBroken } from './order.ts';
 import { isSelected } from './published.ts';
@@ -16,7 +17,7 @@ import { type Hearing, Silence } from './silence.ts';
 import { gatesOpenMs } from './startup-gate.ts';
 import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
 import { uncovered } from './uncovered.ts';
-import { evidenceOf, gitpodEvidence, type Verdict, verdictOf, verdictOn } from './verdicts.ts';
+import { type Evidence, evidenceOf, gitpodEvidence, sightOf, type Verdict, verdictOf, verdictOn } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
 import type { World } from './world.ts';
 
@@ -41,6 +42,16 @@ type Memory = {
   leftMs?: number | undefined;
 };
 
+/** What the evidence says of a service, and of which pods it is. */
+type Judged = {
+  service: string;
+  component: string | undefined;
+  verdict: Verdict;
+  evidence: Evidence;
+  hearing: Hearing;
+  check: string;
+};
+
 /** `grounds`: what the wants were made of, so that they are not made again for nothing. */
 type NodeMemory = { uid: string; keys: Map<string, Memory>; grounds: string | undefined };
 
@@ -48,6 +59,7 @@ type NodeMemory = { uid: string; keys: Map<string, Memory>; grounds: string | un
 export class Judge {
   readonly #world: World;
   readonly #silence: Silence;
+  readonly #observer: Observer;
   readonly #falls: Falls;
   readonly #noExecute: NoExecute;
   readonly #assignments: Assignments;
@@ -62,6 +74,7 @@ export class Judge {
   constructor(world: World) {
     this.#world = world;
     this.#silence = new Silence(world);
+    this.#observer = new Observer(world);
     this.#falls = new Falls(world);
     this.#noExecute = new NoExecute(world);
     this.#assignments = new Assignments(world);
@@ -97,6 +110,7 @@ export class Judge {
       this.#world.faults.troubledUntilMs,
       this.#world.faults.allHungUntilMs,
       this.#falls.heldUntilMs,
+      this.#observer.keptUntilMs,
       // A NodeService that was written at the end is noticed, and then judged.
       this.#world.busyUntilMs + NOTICED_MS + LIE_MS,
       gatesOpenMs(this.#world),
@@ -148,25 +162,41 @@ export class Judge {
     const world = this.#world;
     const verdicts = new Map<string, Verdict>();
     for (const service of SERVICE_NAMES) {
-      const verdict = verdictOf(truth, service, hearing);
-      const evidence = gitpodEvidence(truth, service, hearing);
-      this.#evictions.look(truth, readyLabel(service, 'default'), verdict);
-      verdicts.set(service, this.#falls.look(truth, { service, verdict, hearing, evidence, check: '' }));
+      const judged = {
+        ...{ service, component: service, hearing, check: '' },
+        verdict: verdictOf(truth, service, hearing),
+        evidence: gitpodEvidence(truth, service, hearing),
+      };
+      const seen = { ...judged, ...this.#guarded(truth, judged) };
+      this.#evictions.look(truth, readyLabel(service, 'default'), seen.verdict);
+      verdicts.set(service, this.#falls.look(truth, seen));
     }
     for (const service of inForce(world.servicesAreKnown ? world.services.values() : [])) {
       if (!isSelected(world, truth, service)) continue;
       const { name, uid, generation } = service;
-      const verdict = verdictOn(world, truth, service, hearing);
-      const evidence = evidenceOf(world, truth, service, hearing);
-      const check = `${uid} ${generation}`;
-      this.#noExecute.look(truth, service, verdict);
-      this.#firstTaints.look(truth, service, verdict);
-      this.#evictions.look(truth, service.spec.publish.label, verdict);
+      const judged = {
+        ...{ service: name, component: service.spec.checks.pods, hearing, check: `${uid} ${generation}` },
+        verdict: verdictOn(world, truth, service, hearing),
+        evidence: evidenceOf(world, truth, service, hearing),
+      };
+      const seen = { ...judged, ...this.#guarded(truth, judged) };
+      this.#noExecute.look(truth, service, seen.verdict);
+      this.#firstTaints.look(truth, service, seen.verdict);
+      this.#evictions.look(truth, service.spec.publish.label, seen.verdict);
       const untold = this.#assignments.look(truth, service, hearing);
       if (untold) this.#complain(untold);
-      verdicts.set(name, this.#falls.look(truth, { service: name, verdict, hearing, evidence, check }));
+      verdicts.set(name, this.#falls.look(truth, seen));
     }
     return verdicts;
+  }
+
+  /** What is made of a service where agents of another version may be wrong about it. What is kept has not fallen. */
+  #guarded(truth: NodeTruth, judged: Judged): Partial<Judged> {
+    const { service, component, verdict, evidence, hearing, check } = judged;
+    const sight = sightOf(truth, component, verdict, evidence);
+    const kept = this.#observer.look(truth, { service, verdict, hearing, check, ...sight });
+    if (kept === 'kept') return { verdict: 'unknown', evidence: { ...evidence, agent: undefined } };
+    return kept === 'maybe' ? { verdict: 'open', check: `${check} maybe` } : {};
   }
 
   #memoryOf(name: string, uid: string): NodeMemory {

@@ -17,9 +17,10 @@ export type ServicePod = {
 /** What an agent said last to whoever leads. */
 type Voice = { atMs: number; leaving: boolean };
 
-/** `checks`: of NodeServices, by what was checked. `boot`: of the agent that said it. */
+/** `checks`: of NodeServices, by what was checked. `boot`: of the agent that said it; `version`: empty for none. */
 export type Said = {
   boot: string;
+  version: string;
   up: Record<ServiceName, boolean>;
   device: boolean;
   checks: ReadonlyMap<string, boolean>;

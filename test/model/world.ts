@@ -47,6 +47,8 @@ export class World {
   readonly heldPods = new Map<string, HeldPod>();
   readonly workloads = new Workloads();
   rulesOn = true;
+  /** Of the agents that start from now on; `undefined` where no report names one. */
+  agentVersion: string | undefined;
   wallClockJumped = false;
   /** When objects that labels go by were last changed, by object. */
   readonly configured = new Map<string, number>();
@@ -70,7 +72,7 @@ export class World {
   requests = 0;
 
   constructor(
-    { gate, nodes, nodeServices, startupGate, evict, dryRun = false, keepsLedger = false }: WorldOptions,
+    { gate, nodes, nodeServices, startupGate, evict, agentVersion, dryRun = false, keepsLedger = false }: WorldOptions,
     clock: FakeClock,
     random: () => number,
   ) {
@@ -81,6 +83,7 @@ export class World {
     this.gate = gate;
     this.startupGate = startupGate;
     this.evict = evict;
+    this.agentVersion = agentVersion;
     const wholeNodes = nodeServices !== undefined || startupGate !== undefined || gate !== 'label';
     this.#modes = { dryRun, keepsLedger, wholeNodes };
     this.#components = nodeServices ? [...SERVICE_NAMES, ...NODE_SERVICE_NAMES] : SERVICE_NAMES;
@@ -306,19 +309,19 @@ export class World {
 
   // Agents
 
-  startAgent(truth: NodeTruth): ModelAgent {
+  startAgent(truth: NodeTruth, version = this.agentVersion): ModelAgent {
     const uid = this.unique('agent');
     const pod = podOf(uid, uid, { node: truth.name, component: 'rollcall-agent', createdAtMs: this.clock.now() });
     truth.agentPodCameMs = this.nowMs;
     this.#tell('agents', (to) => to.agentPod(pod, false));
-    return this.#bootAgent(truth, pod);
+    return this.#bootAgent(truth, pod, version);
   }
 
   /** The pod stays, and begins anew. */
   rebootAgent(truth: NodeTruth, agent: ModelAgent): void {
     this.hangAgent(truth, agent);
     truth.agents = truth.agents.filter((each) => each !== agent);
-    this.#bootAgent(truth, agent.pod);
+    this.#bootAgent(truth, agent.pod, agent.version);
   }
 
   hangAgent(truth: NodeTruth, agent: ModelAgent): void {
@@ -326,16 +329,17 @@ export class World {
   }
 
   endAgentPod(truth: NodeTruth, agent: ModelAgent): void {
-    if (truth.alive.delete(agent)) agent.sayGoodbye(...contentOf(truth, agent.list));
+    if (truth.alive.delete(agent)) agent.sayGoodbye(...contentOf(truth, agent));
     truth.agents = truth.agents.filter((each) => each !== agent);
     truth.agentPodWentMs = this.nowMs;
     this.#tell('agents', (to) => to.agentPod(agent.pod, true));
   }
 
-  #bootAgent(truth: NodeTruth, pod: ObservedPod): ModelAgent {
+  #bootAgent(truth: NodeTruth, pod: ObservedPod, version: string | undefined): ModelAgent {
     const issuedAtSeconds = Math.floor(this.clock.now() / 1000);
     const identity = { node: truth.name, nodeUid: truth.uid, pod: { name: pod.name, uid: pod.uid }, issuedAtSeconds };
-    const agent: ModelAgent = new ModelAgent(pod, this.unique('boot'), identity, (...sent) =>
+    const boot = this.unique('boot');
+    const agent: ModelAgent = new ModelAgent(pod, { boot, version }, identity, (...sent) =>
       this.#deliver(truth, agent, ...sent),
     );
     truth.agents.push(agent);
@@ -346,7 +350,7 @@ export class World {
   /** Agents report what they see. */
   agentsLook(): void {
     for (const truth of this.truths.values()) {
-      for (const agent of truth.alive) agent.look(...contentOf(truth, agent.list), this.nowMs);
+      for (const agent of truth.alive) agent.look(...contentOf(truth, agent), this.nowMs);
     }
   }
 
@@ -371,7 +375,7 @@ export class World {
     if ('services' in report) this.#heard('report', truth.name);
     // The goodbye of one of two says nothing that counts.
     const counts = !report.leaving || truth.alive.size === 0;
-    if ('services' in report && counts) truth.said = { ...saidBy(truth, agent.list), boot: report.boot };
+    if ('services' in report && counts) truth.said = { ...saidBy(truth, agent), boot: report.boot };
     return leading.replica.accept(report, identity);
   }
 
