@@ -10,6 +10,7 @@ import type { ModelAgent } from './agent.ts';
 import type { Fate } from './api-server/client.ts';
 import { EVICTION_DEEDS } from './eviction-deeds.ts';
 import { GATE_DEEDS } from './gate-deeds.ts';
+import { HANGING_DEEDS } from './hanging-deeds.ts';
 import { HOLD_DEEDS } from './hold-deeds.ts';
 import { MASS_DEEDS } from './mass-deeds.ts';
 import { POOL_LABEL, POOLS } from './node-services.ts';
@@ -46,6 +47,7 @@ export type Deed = {
     | 'eviction'
     | 'mass'
     | 'versions'
+    | 'hanging'
     | 'leaders'
     | 'faults';
   act: (target: Target) => void;
@@ -365,6 +367,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   ...EVICTION_DEEDS,
   ...MASS_DEEDS,
   ...VERSION_DEEDS,
+  ...HANGING_DEEDS,
 };
 
 function refuse({ world, service, pick, random }: Target): void {

@@ -16,12 +16,15 @@ export type History = { seed: number; world: WorldOptions; steps: readonly Step[
 const STEPS = 24;
 const GATES: readonly ReadinessGate[] = ['label', 'taint', 'both'];
 /** Themes that take larger fleets, and have histories of their own. */
-const OF_FLEETS: readonly Deed['theme'][] = ['versions'];
+const OF_FLEETS: readonly Deed['theme'][] = ['versions', 'hanging'];
 const PAUSES_MS = [0, 5, 50, 400, 1000, 3000, 8000, 20_000, 45_000, 130_000];
 
 /** Of few themes, since what goes wrong often takes several deeds of a kind. */
 export function historyOf(seed: number): History {
-  return seed % 16 === 5 ? versionHistoryOf(seed) : mixedHistoryOf(seed);
+  const kind = seed % 32;
+  if (kind === 5) return versionHistoryOf(seed);
+  if (kind === 27) return hangingHistoryOf(seed);
+  return mixedHistoryOf(seed);
 }
 
 function mixedHistoryOf(seed: number): History {
@@ -89,6 +92,24 @@ function versionHistoryOf(seed: number): History {
   const hasServices = random() < 0.5 || beside === 'node-services';
   const world = { gate, nodes, agentVersion: '1', ...(hasServices ? { nodeServices: { x } } : {}) };
   return { seed, world, steps };
+}
+
+/** More nodes than are written at once. */
+const HANGING_NODES = 20;
+const HANGING_PAUSES_MS = [0, 50, 400, 1000, 3000, 8000];
+
+/** A pool whose writes hang, beside another one. */
+function hangingHistoryOf(seed: number): History {
+  const random = generator(seed);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  const deeds = Object.keys(DEEDS).filter((name) => DEEDS[name]?.theme === 'hanging');
+  const pools = [...Array.from({ length: HANGING_NODES }, () => 'a'), 'b', 'b'];
+  const steps = Array.from({ length: FLEET_STEPS }, () => ({
+    pauseMs: Math.round(pick(HANGING_PAUSES_MS) * (0.5 + random())),
+    deed: pick(deeds),
+    number: Math.floor(random() * 2 ** 31),
+  }));
+  return { seed, world: { gate: pick(GATES), nodes: pools.map((pool) => ({ pool, forWorkspaces: true })) }, steps };
 }
 
 /** Plays a history, and then lets everything come to rest. What went wrong, and when; nothing where all is well. */

@@ -23,6 +23,8 @@ import type { World } from './world.ts';
 
 /** No label lies for longer. */
 const LIE_MS = 3000;
+/** The same while many writes to other Nodes hang: what is urgent needs no tick, and no late watch. */
+const BESIDE_HUNG_MS = 1000;
 /** What was decided lately may still be under way: a write is evaluated by what was wanted within so long. */
 const REASON_MS = 2000;
 /** So often within a minute, and a key is contested. */
@@ -253,11 +255,17 @@ export class Judge {
     const hungUntilMs = this.#world.faults.hungUntilMs(name);
     if (!decided || nowMs < Math.max(troubledUntilMs, hungUntilMs, key.excusedUntilMs)) key.wrongSinceMs = nowMs;
     key.wrongSinceMs ??= nowMs;
-    if (nowMs - key.wrongSinceMs > LIE_MS) {
+    if (nowMs - key.wrongSinceMs > this.#lieMs(id)) {
       this.#complain(
         `${name} ${id} has been ${shown(this.#value(name, id))} for ${nowMs - key.wrongSinceMs} ms, not ${shown(want)}`,
       );
     }
+  }
+
+  /** §12: writes that hang delay their own Nodes alone. What is urgent is not late for that on any other. */
+  #lieMs(id: string): number {
+    const isUrgent = SERVICE_NAMES.some((service) => id.includes(service));
+    return isUrgent && this.#world.faults.manyHang ? BESIDE_HUNG_MS : LIE_MS;
   }
 
   #written(write: NodeWrite): void {
