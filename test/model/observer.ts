@@ -93,12 +93,12 @@ export class Observer {
     const { nowMs, termBeganMs, truths } = this.#world;
     if (truths.size !== this.#nodeCount) this.#unsureUntilMs = nowMs + 2 * LAG_MS;
     this.#nodeCount = truths.size;
-    const version = truth.said?.version;
+    const { version, before } = truth.said ?? {};
     const known = this.#agents.get(truth.uid);
     if (!known) {
       this.#unsureUntilMs = Math.max(this.#unsureUntilMs, nowMs + 2 * LAG_MS);
       // One that came before the first look may have been heard with another version.
-      const isLate = version !== undefined && truth.agentPodCameMs > termBeganMs;
+      const isLate = version !== undefined && (truth.agentPodCameMs > termBeganMs || (before ?? version) !== version);
       const agent = { version, changedMs: isLate ? nowMs : undefined, isSure: false };
       this.#agents.set(truth.uid, agent);
       return agent;
@@ -106,11 +106,13 @@ export class Observer {
     const sinceMs = nowMs - (known.changedMs ?? nowMs);
     if (sinceMs > CHANGED_FOR_MS + TICK_MS) known.changedMs = undefined;
     const isUnclear = isDisputed(truth);
-    const isOther = known.version !== undefined && version !== undefined && version !== known.version;
+    // The goodbye of the agent before may be all that was heard of it.
+    const last = known.version ?? before;
+    const isOther = last !== undefined && version !== undefined && version !== last;
     const isEnding = sinceMs >= CHANGED_FOR_MS - TICK_MS && known.changedMs !== undefined;
     if ((isOther || isUnclear) && (known.changedMs === undefined || isEnding)) {
       known.changedMs = nowMs;
-      known.isSure = hearing === 'speaks' && !isUnclear && !isEnding;
+      known.isSure = hearing === 'speaks' && known.version !== undefined && !isUnclear && !isEnding;
     }
     known.version = version ?? known.version;
     return known;

@@ -375,7 +375,10 @@ export class World {
     if ('services' in report) this.#heard('report', truth.name);
     // The goodbye of one of two says nothing that counts.
     const counts = !report.leaving || truth.alive.size === 0;
-    if ('services' in report && counts) truth.said = { ...saidBy(truth, agent), boot: report.boot };
+    if ('services' in report && counts) {
+      const before = truth.said?.boot === report.boot ? truth.said.before : truth.said?.version;
+      truth.said = { ...saidBy(truth, agent), boot: report.boot, before };
+    }
     return leading.replica.accept(report, identity);
   }
 
