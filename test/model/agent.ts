@@ -11,6 +11,7 @@ const RETRY_MS = 1000;
 export class ModelAgent {
   readonly pod: ObservedPod;
   readonly boot: string;
+  readonly version: string | undefined;
   readonly #identity: AgentIdentity;
   readonly #deliver: Deliver;
   #sequence = 0;
@@ -21,9 +22,15 @@ export class ModelAgent {
   /** `servicesDigest` of the list by which it reported last. */
   reportedList = '';
 
-  constructor(pod: ObservedPod, boot: string, identity: AgentIdentity, deliver: Deliver) {
+  constructor(
+    pod: ObservedPod,
+    { boot, version }: { boot: string; version: string | undefined },
+    identity: AgentIdentity,
+    deliver: Deliver,
+  ) {
     this.pod = pod;
     this.boot = boot;
+    this.version = version;
     this.#identity = identity;
     this.#deliver = deliver;
   }

@@ -37,7 +37,9 @@ export function guardWants(wants: Map<string, Want>, world: World, truth: NodeTr
     }
     const sinceMs = truth.leavingMs.get(id) ?? world.nowMs;
     truth.leavingMs.set(id, sinceMs);
-    if (!isLarge(world) || world.nowMs >= Math.max(sinceMs, world.termBeganMs) + DELAY_MS + SLACK_MS) continue;
+    // The delay begins with the first node that waits, and those whose writes hang do not.
+    const beganMs = Math.max(sinceMs, world.termBeganMs, world.faults.hungUntilMs(truth.name));
+    if (!isLarge(world) || world.nowMs >= beganMs + DELAY_MS + SLACK_MS) continue;
     wants.set(id, ANY);
     if (POOL_IDS.includes(id)) wants.set(`annotation:${MANAGED_LABELS_ANNOTATION}`, ANY);
   }
@@ -46,8 +48,9 @@ export function guardWants(wants: Map<string, Want>, world: World, truth: NodeTr
 /** When no label is delayed any more. */
 export function delaysEndMs(world: World): number {
   if (!isLarge(world)) return 0;
-  const { configured, termBeganMs } = world;
-  return configured.size === 0 ? 0 : Math.max(termBeganMs, ...configured.values()) + DELAY_MS + SLACK_MS;
+  const { configured, termBeganMs, faults } = world;
+  if (configured.size === 0) return 0;
+  return Math.max(termBeganMs, faults.allHungUntilMs, ...configured.values()) + DELAY_MS + SLACK_MS;
 }
 
 /** Fewer nodes lose nothing by a delay. */

@@ -25,6 +25,8 @@ type Options = {
   wholeNodes: boolean;
   /** Writes into the status of the NodeService with this uid that its taint was seen to go. */
   proveTaint: (uid: string, taint: string) => void;
+  /** It found that it no longer leads. */
+  onStoppedLeading: () => void;
 };
 
 /** One process of a coordinator, which has listed everything, and the watches by which it hears of what follows. */
@@ -37,7 +39,7 @@ export class CoordinatorProcess {
   /** Whether it has listed NodeServices. */
   knowsServices: boolean;
 
-  constructor(world: World, { components, proveTaint, ...modes }: Options) {
+  constructor(world: World, { components, proveTaint, onStoppedLeading, ...modes }: Options) {
     const { random, nodes, gate, startupGate = [], evict } = world;
     const clock = new MachineClock(world.clock);
     this.clock = clock;
@@ -62,12 +64,16 @@ export class CoordinatorProcess {
         if (path.startsWith('/api/v1/nodes')) world.requests += 1;
       },
     });
-    const request: KubeClient['request'] = (each) => client.request<never>(each).finally(() => clock.awake());
+    const request: KubeClient['request'] = (each) => {
+      if (each.method !== 'GET') world.onSend(this, each);
+      return client.request<never>(each).finally(() => clock.awake());
+    };
     this.replica = new Replica({
       ...{ client: { ...client, request }, gate, startupGate, evict, clock, random, ...modes },
       rules: () => (world.rulesOn ? RULES : NO_RULES),
       watched: watchedIn(world, components),
       watchHeldPods: (...wanted) => this.heldPods.want(...wanted),
+      onStoppedLeading,
       onProven: (...proven) => world.clock.after(latencyMs(), () => proveTaint(...proven)),
     });
   }

@@ -10,6 +10,7 @@ import type { ModelAgent } from './agent.ts';
 import type { Fate } from './api-server/client.ts';
 import { EVICTION_DEEDS } from './eviction-deeds.ts';
 import { GATE_DEEDS } from './gate-deeds.ts';
+import { HANGING_DEEDS } from './hanging-deeds.ts';
 import { HOLD_DEEDS } from './hold-deeds.ts';
 import { MASS_DEEDS } from './mass-deeds.ts';
 import { POOL_LABEL, POOLS } from './node-services.ts';
@@ -18,6 +19,7 @@ import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL, POOL_KEYS } from './rules.ts'
 import { SERVICE_DEEDS } from './service-deeds.ts';
 import { handOver, renew, renewMachine } from './successors.ts';
 import type { NodeTruth, ServiceName } from './truth.ts';
+import { VERSION_DEEDS } from './version-deeds.ts';
 import type { World } from './world.ts';
 
 /** What a deed is done to, all drawn from its own numbers, so that it is the same whatever was done before. */
@@ -44,6 +46,8 @@ export type Deed = {
     | 'holds'
     | 'eviction'
     | 'mass'
+    | 'versions'
+    | 'hanging'
     | 'leaders'
     | 'faults';
   act: (target: Target) => void;
@@ -319,10 +323,12 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
       const { leader } = world;
       if (leader === undefined) return;
       const forMs = pick([2000, 9000, 40_000, 200_000]);
-      const isShort = forMs < LEASE_MS;
       world.suspend(leader, forMs);
-      // One whose clocks have parted begins another term.
-      handOver(world, isShort ? leader : 1 - leader, isShort ? forMs + 200 : LEASE_MS);
+      // A shorter time costs only the term.
+      if (forMs < LEASE_MS) return;
+      world.later(LEASE_MS, () => {
+        if (world.leader === leader) world.lead(1 - leader);
+      });
     },
   },
   'the standby begins anew': {
@@ -360,6 +366,8 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   ...HOLD_DEEDS,
   ...EVICTION_DEEDS,
   ...MASS_DEEDS,
+  ...VERSION_DEEDS,
+  ...HANGING_DEEDS,
 };
 
 function refuse({ world, service, pick, random }: Target): void {

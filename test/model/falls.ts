@@ -16,7 +16,7 @@ function holdMs(falls: number): number {
 type Memory = {
   uid: string;
   termMs: number;
-  evidence: Evidence;
+  evidence: Record<string, boolean>;
   check: string | undefined;
   open: boolean;
   /** The boots that spoke, and whether each has left. */
@@ -31,6 +31,13 @@ type Memory = {
 
 /** `check`: something that is other whenever what is asked is. */
 type Seen = { service: string; verdict: Verdict; hearing: Hearing; evidence: Evidence; check: string };
+
+/** The boots that spoke, and whether each has left. Most of the time there is one. */
+function voicesOf({ voices }: NodeTruth): string {
+  const texts: string[] = [];
+  for (const [boot, { leaving }] of voices) texts.push(`${boot} ${leaving}`);
+  return texts.length > 1 ? texts.sort().join() : (texts[0] ?? '');
+}
 
 /** Damping from both sides: when a service may be held back, and when it must be. */
 export class Falls {
@@ -48,19 +55,21 @@ export class Falls {
     const memory = this.#memoryOf(truth.name, truth.uid, service);
     const { nowMs } = this.#world;
     // Pods and agents are known by different ways, so the order in which they fell is unknown.
-    const fallen = Object.entries(evidence).map(([by, is]) => is === false && memory.evidence[by] === true);
+    let falls = 0;
+    for (const by in evidence) {
+      const is = evidence[by];
+      if (is === false && memory.evidence[by] === true) falls += 1;
+      if (is !== undefined) memory.evidence[by] = is;
+    }
     // Where it is open who counts, what is not so may have been seen as well.
     const open = hearing === 'open';
-    const voices = [...truth.voices]
-      .map(([boot, { leaving }]) => `${boot} ${leaving}`)
-      .toSorted()
-      .join();
+    const voices = voicesOf(truth);
     // Where a boot comes or leaves, another one that counts, or counts again, may say something else.
     const isOther = memory.voices !== undefined && memory.voices !== voices;
-    const changes = [...fallen, (memory.check ?? check) !== check, memory.open !== open, isOther];
-    const falls = changes.filter(Boolean).length;
-    const known = Object.entries(evidence).filter(([, is]) => is !== undefined);
-    Object.assign(memory, { evidence: { ...memory.evidence, ...Object.fromEntries(known) }, check, open, voices });
+    falls += Number((memory.check ?? check) !== check) + Number(memory.open !== open) + Number(isOther);
+    memory.check = check;
+    memory.open = open;
+    memory.voices = voices;
     for (let fall = 0; fall < falls; fall += 1) {
       memory.fallsMs = [...memory.fallsMs.filter((atMs) => nowMs - atMs < WINDOW_MS + 3000), nowMs];
       memory.heldUntilMs = Math.max(memory.heldUntilMs, nowMs + 3000 + holdMs(memory.fallsMs.length));

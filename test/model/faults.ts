@@ -6,6 +6,8 @@ import { valueOn } from './sights.ts';
 
 /** A write that hangs ends within 10 s, and is repeated later and later. */
 const HUNG_MS = 40_000;
+/** So many writes are under way at once at first. */
+const UNDER_WAY = 16;
 
 /** What is wrong with the API server, by the clock of the model. */
 export class Faults {
@@ -54,6 +56,12 @@ export class Faults {
   /** The last of all these. */
   get allHungUntilMs(): number {
     return Math.max(0, ...this.#hungUntilMs.values());
+  }
+
+  /** Whether more writes hang than are under way at once at first, so that they could hold up others. */
+  get manyHang(): boolean {
+    const nowMs = this.#clock.monotonic();
+    return [...this.#hungUntilMs.values()].filter((untilMs) => nowMs < untilMs).length >= UNDER_WAY;
   }
 
   /** What becomes of the next request, which concerns this Node of this pool. */

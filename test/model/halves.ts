@@ -1,5 +1,6 @@
 const { ROLLCALL_HISTORIES, ROLLCALL_SEED } = process.env;
-const COUNT = ROLLCALL_SEED === undefined ? Number(ROLLCALL_HISTORIES ?? 1500) : 1;
+const IS_ONE = ROLLCALL_SEED !== undefined && ROLLCALL_HISTORIES === undefined;
+const COUNT = IS_ONE ? 1 : Number(ROLLCALL_HISTORIES ?? 1500);
 /** The same in each run, unless more are asked for than a run of the suite can afford. */
 const FROM = Number(ROLLCALL_SEED ?? (COUNT > 1500 ? Math.floor(Math.random() * 2 ** 31) : 0));
 

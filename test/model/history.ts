@@ -1,9 +1,9 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/model/services.ts';
-import { DEEDS } from './deeds.ts';
+import { DEEDS, type Deed } from './deeds.ts';
 import { REQUIREMENTS } from './gate-deeds.ts';
 import { Judge } from './judge.ts';
-import { drawSpec, NODE_SERVICE_NAMES } from './node-services.ts';
+import { drawSpec, NODE_SERVICE_NAMES, PORTS } from './node-services.ts';
 import { generator } from './random.ts';
 import { SERVICE_NAMES } from './truth.ts';
 import { World } from './world.ts';
@@ -15,13 +15,22 @@ export type History = { seed: number; world: WorldOptions; steps: readonly Step[
 
 const STEPS = 24;
 const GATES: readonly ReadinessGate[] = ['label', 'taint', 'both'];
+/** Themes that take larger fleets, and have histories of their own. */
+const OF_FLEETS: readonly Deed['theme'][] = ['versions', 'hanging'];
 const PAUSES_MS = [0, 5, 50, 400, 1000, 3000, 8000, 20_000, 45_000, 130_000];
 
 /** Of few themes, since what goes wrong often takes several deeds of a kind. */
 export function historyOf(seed: number): History {
+  const kind = seed % 32;
+  if (kind === 5) return versionHistoryOf(seed);
+  if (kind === 27) return hangingHistoryOf(seed);
+  return mixedHistoryOf(seed);
+}
+
+function mixedHistoryOf(seed: number): History {
   const random = generator(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
-  const allowed = Object.keys(DEEDS);
+  const allowed = Object.keys(DEEDS).filter((name) => !OF_FLEETS.includes(DEEDS[name]?.theme ?? 'services'));
   const themes = [...new Set(allowed.map((name) => DEEDS[name]?.theme))];
   const chosen = [pick(themes), pick(themes), pick(themes)];
   const deeds = allowed.filter((name) => chosen.includes(DEEDS[name]?.theme ?? 'services') && random() < 0.7);
@@ -49,6 +58,58 @@ export function historyOf(seed: number): History {
     ...(chosen.includes('eviction') ? { evict } : {}),
   };
   return { seed, world, steps };
+}
+
+const FLEET_STEPS = 10;
+const FLEET_PAUSES_MS = [0, 50, 1000, 5000, 20_000, 100_000, 280_000];
+/** Beside the versions of agents. */
+const BESIDE_VERSIONS = [
+  'services',
+  'pods',
+  'agents',
+  'people',
+  'nodes',
+  'leaders',
+  'faults',
+  'node-services',
+] as const;
+
+/** Agents of other versions, on so many nodes that most of them may be doubted, with deeds of one more theme. */
+function versionHistoryOf(seed: number): History {
+  const random = generator(seed);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  const beside = random() < 0.5 ? undefined : pick(BESIDE_VERSIONS);
+  const deeds = Object.keys(DEEDS).filter((name) => ['versions', beside].includes(DEEDS[name]?.theme));
+  const nodes = Array.from({ length: 4 + Math.floor(random() * 4) }, () => ({ pool: 'a', forWorkspaces: true }));
+  const ofVersions = Object.keys(DEEDS).filter((name) => DEEDS[name]?.theme === 'versions');
+  const steps = Array.from({ length: FLEET_STEPS }, () => ({
+    pauseMs: Math.round(pick(FLEET_PAUSES_MS) * (0.5 + random())),
+    deed: random() < 0.5 ? pick(ofVersions) : pick(deeds),
+    number: Math.floor(random() * 2 ** 31),
+  }));
+  const gate = pick(GATES);
+  const x = { checks: { pods: 'x', port: PORTS[0] }, publish: drawSpec('x', { random, pick }).publish };
+  const hasServices = random() < 0.5 || beside === 'node-services';
+  const world = { gate, nodes, agentVersion: '1', ...(hasServices ? { nodeServices: { x } } : {}) };
+  return { seed, world, steps };
+}
+
+/** More nodes than are written at once. */
+const HANGING_NODES = 20;
+const HANGING_PAUSES_MS = [0, 50, 400, 1000, 3000, 8000];
+
+/** A pool whose writes hang, beside another one. */
+function hangingHistoryOf(seed: number): History {
+  const random = generator(seed);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  const deeds = Object.keys(DEEDS).filter((name) => DEEDS[name]?.theme === 'hanging');
+  const pools = [...Array.from({ length: HANGING_NODES }, () => 'a'), 'b', 'b'];
+  const steps = Array.from({ length: FLEET_STEPS }, () => ({
+    pauseMs: Math.round(pick(HANGING_PAUSES_MS) * (0.5 + random())),
+    deed: pick(deeds),
+    number: Math.floor(random() * 2 ** 31),
+  }));
+  return { seed, world: { gate: pick(GATES), nodes: pools.map((pool) => ({ pool, forWorkspaces: true })) }, steps };
 }
 
 /** Plays a history, and then lets everything come to rest. What went wrong, and when; nothing where all is well. */

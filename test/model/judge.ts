@@ -8,6 +8,7 @@ import { Falls } from './falls.ts';
 import { FirstTaints } from './first-taints.ts';
 import { LAG_MS } from './news.ts';
 import { NoExecute } from './no-execute.ts';
+import { Observer } from './observer.ts';
 import { wantsOf } from './oracle.ts';
 import { orderBroken } from './order.ts';
 import { isSelected } from './published.ts';
@@ -15,12 +16,15 @@ import { changedKeys, valueOn } from './sights.ts';
 import { type Hearing, Silence } from './silence.ts';
 import { gatesOpenMs } from './startup-gate.ts';
 import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
-import { evidenceOf, gitpodEvidence, type Verdict, verdictOf, verdictOn } from './verdicts.ts';
+import { uncovered } from './uncovered.ts';
+import { type Evidence, evidenceOf, gitpodEvidence, sightOf, type Verdict, verdictOf, verdictOn } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
 import type { World } from './world.ts';
 
 /** No label lies for longer. */
 const LIE_MS = 3000;
+/** The same while many writes to other Nodes hang: what is urgent needs no tick, and no late watch. */
+const BESIDE_HUNG_MS = 1000;
 /** What was decided lately may still be under way: a write is evaluated by what was wanted within so long. */
 const REASON_MS = 2000;
 /** So often within a minute, and a key is contested. */
@@ -40,6 +44,16 @@ type Memory = {
   leftMs?: number | undefined;
 };
 
+/** What the evidence says of a service, and of which pods it is. */
+type Judged = {
+  service: string;
+  component: string | undefined;
+  verdict: Verdict;
+  evidence: Evidence;
+  hearing: Hearing;
+  check: string;
+};
+
 /** `grounds`: what the wants were made of, so that they are not made again for nothing. */
 type NodeMemory = { uid: string; keys: Map<string, Memory>; grounds: string | undefined };
 
@@ -47,6 +61,7 @@ type NodeMemory = { uid: string; keys: Map<string, Memory>; grounds: string | un
 export class Judge {
   readonly #world: World;
   readonly #silence: Silence;
+  readonly #observer: Observer;
   readonly #falls: Falls;
   readonly #noExecute: NoExecute;
   readonly #assignments: Assignments;
@@ -61,6 +76,7 @@ export class Judge {
   constructor(world: World) {
     this.#world = world;
     this.#silence = new Silence(world);
+    this.#observer = new Observer(world);
     this.#falls = new Falls(world);
     this.#noExecute = new NoExecute(world);
     this.#assignments = new Assignments(world);
@@ -72,6 +88,10 @@ export class Judge {
       if (problem) this.#complain(problem);
     };
     world.onWrite = (write) => this.#written(write);
+    world.onSend = (...sent) => {
+      const problem = uncovered(...sent);
+      if (problem) this.#complain(problem);
+    };
     this.look();
   }
 
@@ -92,6 +112,7 @@ export class Judge {
       this.#world.faults.troubledUntilMs,
       this.#world.faults.allHungUntilMs,
       this.#falls.heldUntilMs,
+      this.#observer.keptUntilMs,
       // A NodeService that was written at the end is noticed, and then judged.
       this.#world.busyUntilMs + NOTICED_MS + LIE_MS,
       gatesOpenMs(this.#world),
@@ -143,25 +164,41 @@ export class Judge {
     const world = this.#world;
     const verdicts = new Map<string, Verdict>();
     for (const service of SERVICE_NAMES) {
-      const verdict = verdictOf(truth, service, hearing);
-      const evidence = gitpodEvidence(truth, service, hearing);
-      this.#evictions.look(truth, readyLabel(service, 'default'), verdict);
-      verdicts.set(service, this.#falls.look(truth, { service, verdict, hearing, evidence, check: '' }));
+      const judged = {
+        ...{ service, component: service, hearing, check: '' },
+        verdict: verdictOf(truth, service, hearing),
+        evidence: gitpodEvidence(truth, service, hearing),
+      };
+      const seen = { ...judged, ...this.#guarded(truth, judged) };
+      this.#evictions.look(truth, readyLabel(service, 'default'), seen.verdict);
+      verdicts.set(service, this.#falls.look(truth, seen));
     }
     for (const service of inForce(world.servicesAreKnown ? world.services.values() : [])) {
       if (!isSelected(world, truth, service)) continue;
       const { name, uid, generation } = service;
-      const verdict = verdictOn(world, truth, service, hearing);
-      const evidence = evidenceOf(world, truth, service, hearing);
-      const check = `${uid} ${generation}`;
-      this.#noExecute.look(truth, service, verdict);
-      this.#firstTaints.look(truth, service, verdict);
-      this.#evictions.look(truth, service.spec.publish.label, verdict);
+      const judged = {
+        ...{ service: name, component: service.spec.checks.pods, hearing, check: `${uid} ${generation}` },
+        verdict: verdictOn(world, truth, service, hearing),
+        evidence: evidenceOf(world, truth, service, hearing),
+      };
+      const seen = { ...judged, ...this.#guarded(truth, judged) };
+      this.#noExecute.look(truth, service, seen.verdict);
+      this.#firstTaints.look(truth, service, seen.verdict);
+      this.#evictions.look(truth, service.spec.publish.label, seen.verdict);
       const untold = this.#assignments.look(truth, service, hearing);
       if (untold) this.#complain(untold);
-      verdicts.set(name, this.#falls.look(truth, { service: name, verdict, hearing, evidence, check }));
+      verdicts.set(name, this.#falls.look(truth, seen));
     }
     return verdicts;
+  }
+
+  /** What is made of a service where agents of another version may be wrong about it. What is kept has not fallen. */
+  #guarded(truth: NodeTruth, judged: Judged): Partial<Judged> {
+    const { service, component, verdict, evidence, hearing, check } = judged;
+    const sight = sightOf(truth, component, verdict, evidence);
+    const kept = this.#observer.look(truth, { service, verdict, hearing, check, ...sight });
+    if (kept === 'kept') return { verdict: 'unknown', evidence: { ...evidence, agent: undefined } };
+    return kept === 'maybe' ? { verdict: 'open', check: `${check} maybe` } : {};
   }
 
   #memoryOf(name: string, uid: string): NodeMemory {
@@ -218,11 +255,17 @@ export class Judge {
     const hungUntilMs = this.#world.faults.hungUntilMs(name);
     if (!decided || nowMs < Math.max(troubledUntilMs, hungUntilMs, key.excusedUntilMs)) key.wrongSinceMs = nowMs;
     key.wrongSinceMs ??= nowMs;
-    if (nowMs - key.wrongSinceMs > LIE_MS) {
+    if (nowMs - key.wrongSinceMs > this.#lieMs(id)) {
       this.#complain(
         `${name} ${id} has been ${shown(this.#value(name, id))} for ${nowMs - key.wrongSinceMs} ms, not ${shown(want)}`,
       );
     }
+  }
+
+  /** §12: writes that hang delay their own Nodes alone. What is urgent is not late for that on any other. */
+  #lieMs(id: string): number {
+    const isUrgent = SERVICE_NAMES.some((service) => id.includes(service));
+    return isUrgent && this.#world.faults.manyHang ? BESIDE_HUNG_MS : LIE_MS;
   }
 
   #written(write: NodeWrite): void {

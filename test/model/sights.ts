@@ -4,6 +4,7 @@ import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import { servicesToProbe } from '@rollcall/coordinator/state/probe-targets.ts';
 import { builtInServices } from './system.ts';
 import { type NodeTruth, type Said, SERVICE_NAMES } from './truth.ts';
+import { sees } from './versions.ts';
 
 const DEVICE = { bus: 'usb' as const, attributes: { class: 'fe', vendor: '1a6e', device: '089a' } };
 
@@ -28,14 +29,18 @@ export function podOf(
   return { ...pod, ...kind, podIP: '10.0.0.1', hostIP: '10.0.0.2', startTime: '', readySinceMs: 0, ...more };
 }
 
-/** What an agent of the node sees, with something that is other whenever that is. `told`: what it was told to probe. */
-export function contentOf(truth: NodeTruth, told: readonly ServiceToProbe[]): [content: ReportContent, digest: string] {
-  const { up, device } = truth;
-  const checks = told
+/** An agent that looks at a node. `list`: what it was told to probe. */
+type Viewer = { list: readonly ServiceToProbe[]; version: string | undefined };
+
+/** What an agent of the node sees, with something that is other whenever that is. */
+export function contentOf(truth: NodeTruth, { list, version }: Viewer): [content: ReportContent, digest: string] {
+  const { device } = truth;
+  const up = upFor(truth, version);
+  const checks = list
     .filter(({ name }) => !DIGESTS.has(name))
-    .map(({ name, digest, ...how }) => ({ name, digest, ready: isUp(truth, how) }));
+    .map(({ name, digest, ...how }) => ({ name, digest, ready: isUp(truth, how, version) }));
   const seen = checks.map(({ name, digest, ready }) => `${name} ${digest} ${ready}`);
-  const digest = `${SERVICE_NAMES.map((name) => up[name])} ${device} ${seen}`;
+  const digest = `${SERVICE_NAMES.map((name) => up[name])} ${device} ${version} ${seen}`;
   const known = CONTENTS.get(digest);
   if (known) return [known, digest];
   const since = '2026-01-01T00:00:00Z';
@@ -45,7 +50,8 @@ export function contentOf(truth: NodeTruth, told: readonly ServiceToProbe[]): [c
     return { name, ready, since, evidence, digest: DIGESTS.get(name) ?? '' };
   });
   for (const check of checks) services.push({ ...check, since, evidence: check.ready ? 'answers' : 'refuses' });
-  const content = { services, devices: device ? [DEVICE] : [], facts: {} };
+  const said = version === undefined ? {} : { version };
+  const content = { services, devices: device ? [DEVICE] : [], facts: {}, ...said };
   CONTENTS.set(digest, content);
   return [content, digest];
 }
@@ -61,21 +67,26 @@ const DIGESTS = new Map(
 const CONTENTS = new Map<string, ReportContent>();
 
 /** What the leader is told by a report of this content. */
-export function saidBy({ up, device, ...truth }: NodeTruth, told: readonly ServiceToProbe[]): Omit<Said, 'boot'> {
-  const checks = told.filter(({ name }) => !DIGESTS.has(name));
+export function saidBy(truth: NodeTruth, { list, version }: Viewer): Omit<Said, 'boot' | 'before'> {
+  const checks = list.filter(({ name }) => !DIGESTS.has(name));
+  const idOf = ({ name, ...how }: ServiceToProbe) => `${name} ${portOf(how)} ${how.target ? 'pod' : 'node'}`;
   return {
-    up: { ...up },
-    device,
-    checks: new Map(
-      checks.map(({ name, ...how }) => [`${name} ${portOf(how)} ${how.target ? 'pod' : 'node'}`, isUp(truth, how)]),
-    ),
+    version: version ?? '',
+    up: upFor(truth, version),
+    device: truth.device,
+    checks: new Map(checks.map((check) => [idOf(check), isUp(truth, check, version)])),
   };
 }
 
 type How = Pick<ServiceToProbe, 'probe' | 'target'>;
 
-function isUp({ ports }: Pick<NodeTruth, 'ports'>, how: How): boolean {
-  return ports[portOf(how)] === true;
+function upFor({ up }: NodeTruth, version: string | undefined): NodeTruth['up'] {
+  const entries = SERVICE_NAMES.map((name) => [name, up[name] && sees(version, name)]);
+  return Object.fromEntries(entries) as NodeTruth['up'];
+}
+
+function isUp({ ports }: Pick<NodeTruth, 'ports'>, how: How, version: string | undefined): boolean {
+  return ports[portOf(how)] === true && sees(version, portOf(how));
 }
 
 function portOf({ probe, target }: How): number {

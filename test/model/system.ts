@@ -1,4 +1,4 @@
-import { type Clock, momentOf } from '@rollcall/common/clock.ts';
+import { type Clock, type Moment, momentOf } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
@@ -13,6 +13,8 @@ import { ChangeLog } from '@rollcall/coordinator/decide/intent/changes.ts';
 import type { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
 import { WhatIf, type WhatIfOptions } from '@rollcall/coordinator/decide/what-if.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
+import { LEASE_TIMING } from '@rollcall/coordinator/kube/election.ts';
+import { Leadership } from '@rollcall/coordinator/kube/leadership.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';
 import { KeyRegistry } from '@rollcall/coordinator/model/keys/key-registry.ts';
@@ -78,6 +80,8 @@ export type ReplicaOptions = {
   watchHeldPods: (held: readonly HeldPods[], index: Holds['pods']) => void;
   /** The taint of a NodeService was seen to go. */
   onProven: (uid: string, taint: string) => void;
+  /** It found that it no longer leads. */
+  onStoppedLeading: () => void;
   dryRun: boolean;
   keepsLedger: boolean;
 };
@@ -106,17 +110,23 @@ export class Replica {
   readonly #servicePods: ReturnType<Fleet['servicePods']['handlers']>;
   /** Kept while it leads, where it is asked for. */
   readonly #ledger: Ledger;
+  /** Whether its Lease covers a write. */
+  readonly #leadership: Leadership;
+  readonly #clock: Clock;
   /** Asks everything that people and kube-scheduler can ask about a node. */
   readonly query: (node: string) => void;
   #ruleLabels: ReadonlyMap<string, string>;
   readonly #stopped = new AbortController();
   #leading = false;
+  /** When it last renewed its Lease, by the clocks of its machine. */
+  #renewed: Moment | undefined;
   #deciding = false;
   #terms = 0;
 
   constructor(options: ReplicaOptions) {
     const { client, gate, startupGate, evict, rules, clock, random, watched, dryRun, keepsLedger } = options;
     this.#wholeNodes = options.wholeNodes;
+    this.#clock = clock;
     this.#ruleLabels = rules().labels;
     const builtIn = builtInServices(gate);
     const config = { watchedServices: builtIn, poolLabels: [POOL_LABEL], startupGateRequires: startupGate };
@@ -150,7 +160,19 @@ export class Replica {
     const services = () => serviceRegistry.services();
     const mayDecide = () => this.#deciding;
     const gateOptions = { requires: startupGate, maxWaitMs: 600_000 };
-    const fence = { remainingMs: () => (this.#leading ? 10_000 : 0) };
+    const fence = new Leadership({
+      ...{ clock, renewDeadlineMs: LEASE_TIMING.renewDeadlineMs, identity: 'replica', logger: LOGGER },
+      callbacks: {
+        onStartedLeading: () => this.#begin(),
+        onStoppedLeading: () => {
+          this.#end();
+          options.onStoppedLeading();
+        },
+      },
+      metrics: undefined,
+      onChange: () => {},
+    });
+    this.#leadership = fence;
     const registry = new Registry();
     const fleet = new Fleet({
       servicePods,
@@ -285,12 +307,22 @@ export class Replica {
     return this.#terms > 0;
   }
 
+  /** When it last renewed its Lease; `undefined` before the first term. */
+  get renewed(): Moment | undefined {
+    return this.#renewed;
+  }
+
+  /** Whether its Lease covers a write. */
+  get mayWrite(): boolean {
+    return this.#leadership.remainingMs() > 0;
+  }
+
   /** Takes reports from now on, and decides once `synced` has come. */
   lead(synced: Promise<void>): void {
-    this.#leading = true;
     this.#terms += 1;
     const term = this.#terms;
-    this.#controller.beginTerm();
+    this.#renewed = momentOf(this.#clock);
+    this.#leadership.start(term, this.#renewed);
     void synced.then(() => {
       if (!this.#leading || this.#terms !== term) return;
       this.#deciding = true;
@@ -298,7 +330,23 @@ export class Replica {
     });
   }
 
+  /** It holds the Lease, and writes that once more. */
+  renew(): void {
+    this.#renewed = momentOf(this.#clock);
+    this.#leadership.extend(this.#renewed);
+  }
+
+  /** Another holds the Lease. */
   standBy(): void {
+    this.#leadership.end('another replica leads');
+  }
+
+  #begin(): void {
+    this.#leading = true;
+    this.#controller.beginTerm();
+  }
+
+  #end(): void {
     this.#leading = false;
     this.#deciding = false;
     this.#ledger.restart();

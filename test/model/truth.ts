@@ -17,9 +17,14 @@ export type ServicePod = {
 /** What an agent said last to whoever leads. */
 type Voice = { atMs: number; leaving: boolean };
 
-/** `checks`: of NodeServices, by what was checked. `boot`: of the agent that said it. */
+/**
+ * `checks`: of NodeServices, by what was checked. `boot`: of the agent that said it; `version`: empty for none;
+ * `before`: of the agent before it in this term.
+ */
 export type Said = {
   boot: string;
+  version: string;
+  before: string | undefined;
   up: Record<ServiceName, boolean>;
   device: boolean;
   checks: ReadonlyMap<string, boolean>;

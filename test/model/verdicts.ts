@@ -49,7 +49,8 @@ function deviceVerdict({ said, agents, voices }: NodeTruth, hearing: Hearing): V
 
 /** What the evidence says of a service of Gitpod, without damping. */
 export function verdictOf(truth: NodeTruth, service: ServiceName, hearing: Hearing): Verdict {
-  return composed([seen(hasGoodPod(truth, service)), agentVerdict(hearing, truth.said?.up[service] ?? false)]);
+  const agent = isDisputed(truth) ? 'open' : agentVerdict(hearing, truth.said?.up[service] ?? false);
+  return composed([seen(hasGoodPod(truth, service)), agent]);
 }
 
 /** What the evidence says of a NodeService that selects the node, without damping. */
@@ -63,7 +64,9 @@ export function verdictOn(world: World, truth: NodeTruth, service: NodeServiceOb
   if (device) verdicts.push(deviceVerdict(truth, hearing));
   if (port !== undefined)
     verdicts.push(
-      hasOtherLists(truth) ? 'open' : agentVerdict(hearing, truth.said?.checks.get(checkId(name, spec.checks))),
+      hasOtherLists(truth) || isDisputed(truth)
+        ? 'open'
+        : agentVerdict(hearing, truth.said?.checks.get(checkId(name, spec.checks))),
     );
   return composed(verdicts);
 }
@@ -86,6 +89,23 @@ export function evidenceOf(world: World, truth: NodeTruth, service: NodeServiceO
     device: device && truth.said?.device,
     agent: port === undefined || hearing === 'unheard' ? undefined : hearing === 'silent' ? false : says,
   };
+}
+
+/** Agents of two versions overlap, of which one may see what the other does not. */
+export function isDisputed({ agents, voices, said }: NodeTruth): boolean {
+  const speaking = agents.filter(({ boot }) => voices.has(boot));
+  return said !== undefined && speaking.some(({ version = '' }) => version !== said.version);
+}
+
+/** §12: the agent alone speaks against the service (`isUnseen`), while a pod of it is Ready (`hasPod`). */
+export function sightOf(
+  truth: NodeTruth,
+  component: string | undefined,
+  verdict: Verdict,
+  evidence: Evidence,
+): { hasPod: boolean; isUnseen: boolean } {
+  const hasPod = component !== undefined && hasGoodPod(truth, component);
+  return { hasPod, isUnseen: hasPod && verdict === 'not-ready' && evidence['csi'] !== false };
 }
 
 /** One of two agents was not told yet of what the other checks. */

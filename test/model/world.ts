@@ -1,6 +1,7 @@
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { FIELD_MANAGER, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import type { KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/model/services.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
@@ -46,6 +47,8 @@ export class World {
   readonly heldPods = new Map<string, HeldPod>();
   readonly workloads = new Workloads();
   rulesOn = true;
+  /** Of the agents that start from now on; `undefined` where no report names one. */
+  agentVersion: string | undefined;
   wallClockJumped = false;
   /** When objects that labels go by were last changed, by object. */
   readonly configured = new Map<string, number>();
@@ -57,6 +60,8 @@ export class World {
   #leader: number | undefined;
   #serial = 0;
   onWrite: (write: NodeWrite) => void = () => {};
+  /** A coordinator sends a request that may change something. */
+  onSend: (process: CoordinatorProcess, request: KubeRequest) => void = () => {};
   /** What was wanted of a key within the last moments. */
   wantedOfLate: (node: string, id: string) => readonly Want[] = () => [];
   /** Something happened. */
@@ -67,7 +72,7 @@ export class World {
   requests = 0;
 
   constructor(
-    { gate, nodes, nodeServices, startupGate, evict, dryRun = false, keepsLedger = false }: WorldOptions,
+    { gate, nodes, nodeServices, startupGate, evict, agentVersion, dryRun = false, keepsLedger = false }: WorldOptions,
     clock: FakeClock,
     random: () => number,
   ) {
@@ -78,6 +83,7 @@ export class World {
     this.gate = gate;
     this.startupGate = startupGate;
     this.evict = evict;
+    this.agentVersion = agentVersion;
     const wholeNodes = nodeServices !== undefined || startupGate !== undefined || gate !== 'label';
     this.#modes = { dryRun, keepsLedger, wholeNodes };
     this.#components = nodeServices ? [...SERVICE_NAMES, ...NODE_SERVICE_NAMES] : SERVICE_NAMES;
@@ -101,7 +107,7 @@ export class World {
   /** Whether a replica leads, and knows enough to write. */
   get decided(): boolean {
     const process = this.leaderProcess;
-    return process?.replica.deciding === true && !process.clock.isSuspended;
+    return process?.replica.deciding === true && !process.clock.isSuspended && process.replica.mayWrite;
   }
 
   get leaderProcess(): CoordinatorProcess | undefined {
@@ -250,7 +256,11 @@ export class World {
     this.rulesOn = on;
     this.configured.set('rules', this.nowMs);
     this.heardByAll('rules');
-    for (const { replica } of this.processes) replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
+    for (const { replica, clock } of this.processes) {
+      const tell = () => replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
+      if (clock.isSuspended) void clock.awake().then(tell);
+      else tell();
+    }
   }
 
   // CSINodes
@@ -299,19 +309,19 @@ export class World {
 
   // Agents
 
-  startAgent(truth: NodeTruth): ModelAgent {
+  startAgent(truth: NodeTruth, version = this.agentVersion): ModelAgent {
     const uid = this.unique('agent');
     const pod = podOf(uid, uid, { node: truth.name, component: 'rollcall-agent', createdAtMs: this.clock.now() });
     truth.agentPodCameMs = this.nowMs;
     this.#tell('agents', (to) => to.agentPod(pod, false));
-    return this.#bootAgent(truth, pod);
+    return this.#bootAgent(truth, pod, version);
   }
 
   /** The pod stays, and begins anew. */
   rebootAgent(truth: NodeTruth, agent: ModelAgent): void {
     this.hangAgent(truth, agent);
     truth.agents = truth.agents.filter((each) => each !== agent);
-    this.#bootAgent(truth, agent.pod);
+    this.#bootAgent(truth, agent.pod, agent.version);
   }
 
   hangAgent(truth: NodeTruth, agent: ModelAgent): void {
@@ -319,16 +329,17 @@ export class World {
   }
 
   endAgentPod(truth: NodeTruth, agent: ModelAgent): void {
-    if (truth.alive.delete(agent)) agent.sayGoodbye(...contentOf(truth, agent.list));
+    if (truth.alive.delete(agent)) agent.sayGoodbye(...contentOf(truth, agent));
     truth.agents = truth.agents.filter((each) => each !== agent);
     truth.agentPodWentMs = this.nowMs;
     this.#tell('agents', (to) => to.agentPod(agent.pod, true));
   }
 
-  #bootAgent(truth: NodeTruth, pod: ObservedPod): ModelAgent {
+  #bootAgent(truth: NodeTruth, pod: ObservedPod, version: string | undefined): ModelAgent {
     const issuedAtSeconds = Math.floor(this.clock.now() / 1000);
     const identity = { node: truth.name, nodeUid: truth.uid, pod: { name: pod.name, uid: pod.uid }, issuedAtSeconds };
-    const agent: ModelAgent = new ModelAgent(pod, this.unique('boot'), identity, (...sent) =>
+    const boot = this.unique('boot');
+    const agent: ModelAgent = new ModelAgent(pod, { boot, version }, identity, (...sent) =>
       this.#deliver(truth, agent, ...sent),
     );
     truth.agents.push(agent);
@@ -339,7 +350,7 @@ export class World {
   /** Agents report what they see. */
   agentsLook(): void {
     for (const truth of this.truths.values()) {
-      for (const agent of truth.alive) agent.look(...contentOf(truth, agent.list), this.nowMs);
+      for (const agent of truth.alive) agent.look(...contentOf(truth, agent), this.nowMs);
     }
   }
 
@@ -354,6 +365,7 @@ export class World {
     if (
       !leading ||
       leading.clock.isSuspended ||
+      !leading.replica.mayWrite ||
       !truth.reachable ||
       !leading.replica.knows(truth.name, identity.nodeUid)
     )
@@ -363,7 +375,10 @@ export class World {
     if ('services' in report) this.#heard('report', truth.name);
     // The goodbye of one of two says nothing that counts.
     const counts = !report.leaving || truth.alive.size === 0;
-    if ('services' in report && counts) truth.said = { ...saidBy(truth, agent.list), boot: report.boot };
+    if ('services' in report && counts) {
+      const before = truth.said?.boot === report.boot ? truth.said.before : truth.said?.version;
+      truth.said = { ...saidBy(truth, agent), boot: report.boot, before };
+    }
     return leading.replica.accept(report, identity);
   }
 
@@ -371,12 +386,15 @@ export class World {
 
   /** Ends the term, and begins another where a replica is to lead. */
   lead(next: number | undefined): void {
-    if (this.#leader !== undefined) this.processes[this.#leader]?.replica.standBy();
-    this.#leader = next;
-    if (next === undefined) return;
-    const process = this.processes[next];
+    const before = this.leaderProcess;
+    this.#leader = undefined;
+    // One that is suspended does not learn of it.
+    if (before && !before.clock.isSuspended) before.replica.standBy();
+    const process = next === undefined ? undefined : this.processes[next];
     if (!process) return;
     process.clock.resume();
+    process.replica.standBy();
+    this.#leader = next;
     this.termBeganMs = this.nowMs;
     for (const truth of this.truths.values()) {
       truth.voices.clear();
@@ -384,6 +402,25 @@ export class World {
     }
     // A watch that works is one that has told everything that was so when it began.
     process.replica.lead(new Promise((resolve) => void this.clock.after(LAG_MS, resolve)));
+  }
+
+  /** Each coordinator that runs renews its Lease, or learns that another holds it. */
+  #renew(): void {
+    for (const [index, { replica, clock }] of this.processes.entries()) {
+      if (clock.isSuspended || !replica.leading) continue;
+      if (index === this.#leader) replica.renew();
+      else replica.standBy();
+    }
+  }
+
+  /** One that stopped leading by itself begins another term within about 2 s. */
+  #stopped(process: CoordinatorProcess): void {
+    const index = this.processes.indexOf(process);
+    if (index !== this.#leader) return;
+    this.#leader = undefined;
+    this.later(2000 * this.random(), () => {
+      if (this.#leader === undefined) this.lead(index);
+    });
   }
 
   /** The machine of a coordinator is suspended for a while. */
@@ -395,8 +432,9 @@ export class World {
 
   /** Another process in the place of this one, which has listed everything. */
   replaceProcess(index: number): void {
-    this.processes[index]?.replica.stop();
+    const before = this.processes[index];
     this.processes[index] = this.#start();
+    before?.replica.stop();
   }
 
   /** What the ledgers say, in seconds by `direction key`, over all terms of all replicas. */
@@ -412,6 +450,7 @@ export class World {
   }
 
   tick(): void {
+    this.#renew();
     for (const { replica, clock } of this.processes) if (!clock.isSuspended) replica.tick();
   }
 
@@ -420,11 +459,13 @@ export class World {
   }
 
   #start(): CoordinatorProcess {
-    return new CoordinatorProcess(this, {
+    const process: CoordinatorProcess = new CoordinatorProcess(this, {
       ...this.#modes,
       components: this.#components,
       proveTaint: (...proven) => this.serviceWrites.prove(...proven),
+      onStoppedLeading: () => this.#stopped(process),
     });
+    return process;
   }
 
   #tell(line: keyof Lines, what: (to: Replica) => void): void {
