@@ -19,8 +19,6 @@ export type Service = {
   checks: readonly ServiceCheck[];
   /** `Startup`: evaluated until it is ready on a node for the first time, by the uid of the node, and then left. */
   mode: 'Continuous' | 'Startup';
-  /** A node that was never ready for longer than this after its creation has failed to start. */
-  startupDeadlineMs?: number;
   publish: Publication;
   origin: ServiceOrigin;
 };

@@ -21,7 +21,6 @@ test('a NodeService is read as a service', () => {
         { name: 'socket', csi: { socket: '/csi.sock' } },
       ],
       mode: 'Startup',
-      startupDeadline: '10m',
       publish: { label: 'example.com/mirror', taint: { key: 'example.com/no-mirror', effect: 'NoSchedule' } },
     },
   });
@@ -33,7 +32,6 @@ test('a NodeService is read as a service', () => {
       expect.objectContaining({ name: 'socket', kind: 'probe', id: 'mirror/socket' }),
     ],
     mode: 'Startup',
-    startupDeadlineMs: 600_000,
     publish: { label: 'example.com/mirror', taint: { key: 'example.com/no-mirror', value: '', effect: 'NoSchedule' } },
     origin,
   });
@@ -71,7 +69,7 @@ test.each([
   [{ podz: {} }, 'spec.podz'],
   [{ probe: { tcp: { port: 1 } } }, 'spec.probe'],
   [{ checks: undefined }, 'spec.checks'],
-  [{ startupDeadline: '10' }, 'spec.startupDeadline'],
+  [{ startupDeadline: '10m' }, 'spec.startupDeadline'],
   [
     { nodeSelector: { matchExpressions: [{ key: 'a', operator: 'Gt', values: ['1'] }] } },
     'spec.nodeSelector.matchExpressions[0].operator',
