@@ -58,7 +58,7 @@ describeOnRealNodes('beside a real kubelet, the condition of a service', () => {
     ports = await coordinatorPorts();
     coordinator = startCoordinator();
     const pods = { namespace: 'default', selector: { matchLabels: { app: 'pause' } } };
-    const spec = { pods, publish: { condition: CONDITION } };
+    const spec = { checks: [{ name: 'pod', pods }], publish: { condition: CONDITION } };
     const service = { apiVersion: 'rollcall.dev/v1alpha1', kind: 'NodeService', metadata: { name: 'pause' }, spec };
     await waitFor('NodeServices to be served', () => cluster.api.post(SERVICES, service), soon);
   });

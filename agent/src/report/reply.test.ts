@@ -18,6 +18,12 @@ describe('parseReply', () => {
     });
   });
 
+  test('takes names of probes with the check and the check in anyOf, and no other slashes', () => {
+    const named = (name: string) => ({ name, digest: 'd', probe: { kind: 'tcp' } });
+    const services = ['a', 'a.b/c', 'a/b/c', 'a/b/c/d', 'a/', '/a', 'a/b.c', 'A/b'].map(named);
+    expect(ok({ services })).toEqual({ reply: { full: false, services: ['a', 'a.b/c', 'a/b/c'].map(named) } });
+  });
+
   test('tells no list of services from an empty one, and takes no digest without a list', () => {
     expect(ok({ nextReportSeconds: 1, servicesDigest: 'd' })).toEqual({
       reply: { nextReportSeconds: 1, full: false },

@@ -91,7 +91,7 @@ test('a NodeService that is deleted, edited or refused evicts no pod, nor does w
   const { api } = cluster;
   const pods = { namespace: 'default', selector: { matchLabels: { app: 'cache' } } };
   const services = ['deleted', 'edited', 'refused', 'base'];
-  for (const name of services) await api.post(NODE_SERVICES, nodeService(name, { pods }));
+  for (const name of services) await api.post(NODE_SERVICES, nodeService(name, { checks: [{ name: 'pod', pods }] }));
   const asks = Object.fromEntries([...services.map((name) => [name, labelOf(name)]), ['derived', DERIVED]]);
   const evicted = await evictedBy(asks, async () => {
     const publish = (label: string) => ({ spec: { publish: { label } } });

@@ -109,8 +109,13 @@ describe('the page of a node', () => {
     await rig.history.until(node.name, REGISTRY_FACADE_READY, undefined);
     const page = await untilExplained(rig, node.name, ({ services }) => services[1]?.state === 'not-ready');
     const reason = `https ${standIn.host}:${standIn.port} refused the connection twice (ECONNREFUSED)`;
-    const probe = { ready: false, since: RFC3339, evidence: reason };
-    expect(serviceIn(page, 'registry-facade')).toMatchObject({ reason, pods: [{ ready: true }], probe });
+    expect(serviceIn(page, 'registry-facade')).toMatchObject({ reason, pods: [{ ready: true }] });
+    expect(probeIn(serviceIn(page, 'registry-facade'))).toEqual({
+      name: 'probe',
+      state: 'not-ready',
+      reason,
+      cause: 'agent',
+    });
     expect(keyIn(page, REGISTRY_FACADE_READY)).toMatchObject({ stance: 'absent', reason });
 
     const { controlPlane } = embedded;

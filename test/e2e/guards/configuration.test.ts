@@ -115,7 +115,8 @@ test('the CRD of NodeServices that is deleted', async () => {
   const names = ['one', 'two'];
   const labels = names.map((name) => `service.rollcall.dev/${name}`);
   const pods = { namespace: 'default', selector: { matchLabels: { app: 'cache' } } };
-  for (const name of names) await cluster.api.post(NODE_SERVICES, nodeService(name, { pods }));
+  for (const name of names)
+    await cluster.api.post(NODE_SERVICES, nodeService(name, { checks: [{ name: 'pod', pods }] }));
   await untilHaving(labels, nodes.length);
   await cluster.api.delete(`${CRDS}/nodeservices.rollcall.dev`);
   await leaveInTwoSteps(labels);

@@ -38,8 +38,8 @@ beforeAll(async () => {
   for (const [name, content] of Object.entries(RULES)) await writeFile(path.join(rules, 'accelerators', name), content);
   embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs: [`--label-dir=${rules}`] });
   await applyNodeServiceCrd(embedded.controlPlane);
-  const devices = ['nvidia-gpu >= 8', 'driver:nvidia-gpu = nvidia'];
-  await embedded.controlPlane.api.post(NODE_SERVICES, nodeService('gpu-node', { devices }));
+  const device = { name: 'nvidia-gpu', minCount: 8, driver: 'nvidia' };
+  await embedded.controlPlane.api.post(NODE_SERVICES, nodeService('gpu-node', { checks: [{ name: 'gpus', device }] }));
   node = await embedded.rig.addNode({ sysfsRoot: host.sysfsRoot });
   await embedded.rig.allReady();
 });
@@ -79,7 +79,7 @@ test('eight GPUs of which one has no driver are eight that are not usable, until
   // The CRD is younger than the coordinator, which looks for it now and then.
   await expect
     .poll(reasonOfService, { timeout: 30_000 })
-    .toBe(`driver:nvidia-gpu = nvidia is required, but the drivers of nvidia-gpu differ: pci ${IDLE} has none`);
+    .toBe(`the driver nvidia is required, but the drivers of nvidia-gpu differ: pci ${IDLE} has none`);
   await bindPci(host, IDLE, 'nvidia');
   await allUsable();
 });

@@ -14,7 +14,7 @@ let stage: KarpenterStage;
 beforeAll(async () => {
   stage = await KarpenterStage.start(['--startup-gate-requires=driver']);
   const pods = { namespace: 'default', selector: { matchLabels: DRIVER } };
-  await stage.api.post(NODE_SERVICES, nodeService('driver', { pods }));
+  await stage.api.post(NODE_SERVICES, nodeService('driver', { checks: [{ name: 'pod', pods }] }));
 });
 afterAll(() => stage?.stop());
 

@@ -75,7 +75,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   'why node': {
     args: () => ['why', 'node/fleet-3'],
     exitCode: 1,
-    says: /^node\/fleet-3: ws-daemon is not ready: .*\n(?:.*\n)?The probe has to succeed/,
+    says: /^node\/fleet-3: ws-daemon is not ready: .*\n(?:.*\n)?The check probe has to pass/,
   },
   'why node KEY': {
     args: () => ['why', 'node/fleet-1', LABEL],

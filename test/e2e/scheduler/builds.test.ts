@@ -24,7 +24,7 @@ beforeAll(async () => {
   });
   await applyCrd(stage.cluster.controlPlane, 'nodeservices');
   const pods = { namespace: 'default', selector: { matchLabels: CACHE } };
-  await stage.api.post(NODE_SERVICES, nodeService('cache', { pods }));
+  await stage.api.post(NODE_SERVICES, nodeService('cache', { checks: [{ name: 'pod', pods }] }));
   for (const name of ['large', 'small']) await createNode(stage.api, name, { labels: BUILDS });
   await createNode(stage.api, 'other');
   for (const name of ['large', 'other']) await startCache(name);

@@ -54,9 +54,9 @@ async function startMirror(node: string): Promise<void> {
 }
 
 const killMirror = (node: string) => mirrors.get(node)?.kill('SIGKILL');
-const probe = () => ({ http: { port, path: '/healthz' }, periodMilliseconds: 200 });
+const checks = () => [{ name: 'port', http: { port, path: '/healthz' }, period: '200ms' }];
 const create = (name: string, spec: object) =>
-  embedded.controlPlane.api.post(NODE_SERVICES, nodeService(name, { probe: probe(), ...spec }));
+  embedded.controlPlane.api.post(NODE_SERVICES, nodeService(name, { checks: checks(), ...spec }));
 const remove = (name: string) => embedded.controlPlane.api.delete(`${NODE_SERVICES}/${name}`);
 const everywhere = (type: string, status: string | undefined) =>
   Promise.all(rig.nodes.map(({ name }) => history.until(name, type, status)));

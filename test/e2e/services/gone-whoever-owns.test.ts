@@ -33,7 +33,7 @@ async function nodeWithPod(name: string): Promise<void> {
 
 async function createService(): Promise<void> {
   const pods = { namespace: 'default', selector: { matchLabels: { app: 'cache' } } };
-  await api().post(NODE_SERVICES, nodeService('cache', { pods }));
+  await api().post(NODE_SERVICES, nodeService('cache', { checks: [{ name: 'pod', pods }] }));
 }
 
 /** Times of objects have seconds. */

@@ -56,8 +56,8 @@ function bundle(comment: string): string {
 async function createLarge(name: string, caBundle: string): Promise<void> {
   expect(caBundle).toHaveLength(BUNDLE_CHARACTERS);
   const headers = Object.fromEntries(Array.from({ length: 16 }, (_, index) => [`x-large-${index}`, 'x'.repeat(1024)]));
-  const probe = { https: { port, path: '/', headers, caBundle }, periodMilliseconds: 500 };
-  await embedded.controlPlane.api.post(NODE_SERVICES, nodeService(name, { probe }));
+  const check = { name: 'port', https: { port, path: '/', headers, caBundle }, period: '500ms' };
+  await embedded.controlPlane.api.post(NODE_SERVICES, nodeService(name, { checks: [check] }));
 }
 
 const acceptedOf = (name: string) => conditionOf(embedded.controlPlane.api, name, 'Ready');

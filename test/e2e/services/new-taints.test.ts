@@ -62,7 +62,7 @@ test('a taint that is new, or edited, begins on ten nodes, and goes on once it w
   const { api } = embedded.controlPlane;
   const pods = { namespace: 'default', selector: { matchLabels: APP } };
   const taint = { key: KEY, value: 'a', effect: 'NoSchedule' };
-  await api.post(NODE_SERVICES, nodeService('driver', { pods, publish: { taint } }));
+  await api.post(NODE_SERVICES, nodeService('driver', { checks: [{ name: 'pod', pods }], publish: { taint } }));
   const [first = ''] = await untilHaving('a:NoSchedule', FIRST_NODES);
   expect(await waiting()).toHaveLength(1);
 

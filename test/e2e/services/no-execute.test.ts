@@ -48,8 +48,8 @@ test('a taint that evicts is refused until it is allowed, goes on by evidence, a
   );
   const [first, second] = rig.nodes;
   if (!first || !second) throw new Error('There are no nodes');
-  const probe = { http: { port, path: '/healthz' }, periodMilliseconds: 200 };
-  await api.post(NODE_SERVICES, nodeService('mirror', { probe, publish: { label: LABEL, taint: TAINT } }));
+  const checks = [{ name: 'port', http: { port, path: '/healthz' }, period: '200ms' }];
+  await api.post(NODE_SERVICES, nodeService('mirror', { checks, publish: { label: LABEL, taint: TAINT } }));
   const isRefused = async () =>
     /^False NoExecuteNotAllowed: .* --allow-no-execute/.test(await conditionOf(api, 'mirror', 'Ready'));
   await waitFor('the refusal', isRefused, { timeoutMs: 30_000 });

@@ -62,7 +62,7 @@ test('a NodeService whose pods may not be watched reports this and the cure, kee
   await rig.history.until(node.name, LABEL, 'true');
   const fromMs = performance.now();
   const pods = { namespace: 'drivers', selector: { matchLabels: { app: 'driver' } } };
-  await api.patch(`${NODE_SERVICES}/driver`, { spec: { checks: [probe, { name: 'pod', pods }] } });
+  await api.patch(`${NODE_SERVICES}/driver`, { spec: { checks: [{ name: 'pod', pods }, probe] } });
   const accepted = async () => conditionOf(api, 'driver', 'Ready');
   await waitFor(
     'the refusal',

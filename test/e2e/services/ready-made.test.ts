@@ -15,8 +15,7 @@ const FILES = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml'));
 
 type NodeService = KubeObject & {
   spec: {
-    pods?: { namespace: string };
-    probe?: Record<string, { socket?: string; path?: string }>;
+    checks: { pods?: { namespace: string }; csi?: { socket: string }; unix?: { path: string } }[];
     publish?: { taint?: { key: string } };
   };
 };
@@ -56,11 +55,10 @@ describe.each(FILES)('%s', (file) => {
     expect(text).toMatch(/^# Checked against [\w-]+\/[\w-]+ (v|at |[a-z-]+\d)/m);
     expect(text).toMatch(/^# services\.allowedPrefixes: as delivered$/m);
     expect(object.metadata.name).toBe(file.replace('.yaml', ''));
-    const { pods, probe = {} } = object.spec;
-    expect(setting(text, 'watchNamespaces')).toEqual(pods ? [pods.namespace] : []);
-    const { socket, path: at } = probe['csi'] ?? probe['unix'] ?? {};
-    const directory = socket ?? at;
-    expect(setting(text, 'agent.probePaths')).toEqual(directory ? [path.dirname(directory)] : []);
+    const { checks } = object.spec;
+    expect(setting(text, 'watchNamespaces')).toEqual(checks.flatMap(({ pods }) => pods?.namespace ?? []));
+    const paths = checks.flatMap(({ csi, unix }) => csi?.socket ?? unix?.path ?? []);
+    expect(setting(text, 'agent.probePaths')).toEqual(paths.map((each) => path.dirname(each)));
   });
 
   test('is accepted by the API server and by the coordinator, with its taint as well', async () => {
@@ -71,7 +69,7 @@ describe.each(FILES)('%s', (file) => {
       const { name } = applied.metadata;
       const accepted = () => conditionOf(api, name, 'Ready');
       await waitFor('a status', async () => (await accepted()) !== '', { timeoutMs: 30_000 });
-      expect(await accepted()).toBe('True Accepted: Its keys are published');
+      expect(await accepted()).toBe('True InForce: Its keys are published');
       expect(applied.spec.publish?.taint?.key ?? `readiness.k8s.io/${name}`).toBe(`readiness.k8s.io/${name}`);
       await api.delete(`${NODE_SERVICES}/${name}`);
       await waitFor('its end', async () =>

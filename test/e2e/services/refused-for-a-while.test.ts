@@ -40,10 +40,10 @@ type NodeView = {
   spec: { taints?: { key: string }[] };
 };
 
-const probe = () => ({ http: { port, path: '/healthz' }, periodMilliseconds: 200 });
+const checks = () => [{ name: 'port', http: { port, path: '/healthz' }, period: '200ms' }];
 const view = async () => (await embedded.controlPlane.api.get(`/api/v1/nodes/${node.name}`)) as unknown as NodeView;
 const create = (name: string, spec: object) =>
-  embedded.controlPlane.api.post(NODE_SERVICES, nodeService(name, { probe: probe(), ...spec }));
+  embedded.controlPlane.api.post(NODE_SERVICES, nodeService(name, { checks: checks(), ...spec }));
 const edit = (name: string, spec: object) => embedded.controlPlane.api.patch(`${NODE_SERVICES}/${name}`, { spec });
 const remove = (name: string) => embedded.controlPlane.api.delete(`${NODE_SERVICES}/${name}`);
 const accepted = (name: string) => conditionOf(embedded.controlPlane.api, name, 'Ready');

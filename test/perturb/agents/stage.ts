@@ -71,8 +71,10 @@ async function open(stops: Stops, make: (parts: Parts) => Stage): Promise<Stage>
   await applyManifest(controlPlane, await readFile(CRD, 'utf8'));
   await waitFor('NodeServices to be served', () => api.list(NODE_SERVICES), { timeoutMs: 60_000 });
   const servicePort = await freePort();
-  const probe = { tcp: { port: servicePort } };
-  await api.post(NODE_SERVICES, { ...ALPHA, spec: { ...(ALPHA['spec'] as object), probe } });
+  const { checks, ...spec } = ALPHA['spec'] as { checks: { name: string }[] };
+  const port = { name: 'port', tcp: { port: servicePort } };
+  const changed = checks.map((check) => (check.name === port.name ? port : check));
+  await api.post(NODE_SERVICES, { ...ALPHA, spec: { ...spec, checks: changed } });
   const ports = await coordinatorPorts();
   const coordinator = new Coordinator({
     ports,
