@@ -63,7 +63,6 @@ describe('a NodeService', () => {
         },
       ],
       mode: 'Startup',
-      startupDeadline: '1h30m',
       publish: {
         label: 'example.com/ebs-ready',
         taint: { key: 'readiness.k8s.io/ebs', value: '', effect: 'NoExecute' },
@@ -234,7 +233,6 @@ describe('the API server refuses', () => {
         for (const spec of places({ ...tcp, [field]: value })) expect(await problemOf(spec)).toMatch(problem(field));
       }
       expect(await problemOf(checking({ file: { path: '/a', maxAge: value } }))).toMatch(problem('maxAge'));
-      expect(await problemOf({ ...PORT, startupDeadline: value })).toMatch(problem('startupDeadline'));
     },
   );
 

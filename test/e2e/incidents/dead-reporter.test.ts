@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createPod, setPodReady } from '../../control-plane/cluster.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
+import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
+import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
+import { ConditionHistory } from '../services/condition-history.ts';
+import { applyNodeServiceCrd, conditionOf, NODE_SERVICES, nodeService } from '../services/node-services.ts';
+
+const STALE_AFTER_SECONDS = 6;
+const PREFIXES = [...DEFAULT_SERVICE_PREFIXES, 'example.com/'];
+const NAMESPACE = 'default';
+const SELECTOR = { matchLabels: { app: 'monitor' } };
+/** Written by the monitor: True is bad, as with node-problem-detector. */
+const DEADLOCK = 'KernelDeadlock';
+const LABEL = 'example.com/kernel';
+const HEALTHY = 'example.com/KernelHealthy';
+const TAINT = 'example.com/kernel-broken';
+
+let embedded: EmbeddedRig;
+let history: ConditionHistory;
+
+beforeAll(async () => {
+  embedded = await startEmbeddedRig({
+    fence: { servicePrefixes: PREFIXES, allowNoExecute: true },
+    coordinatorArgs: [
+      `--services-allowed-prefixes=${PREFIXES}`,
+      '--gitpod=false',
+      '--allow-no-execute',
+      `--stale-after-seconds=${STALE_AFTER_SECONDS}`,
+    ],
+    nodes: 4,
+  });
+  await applyNodeServiceCrd(embedded.controlPlane);
+  history = new ConditionHistory(embedded.controlPlane.api);
+  for (const { name } of embedded.rig.nodes) {
+    await report(name, 'False');
+    await createPod(embedded.controlPlane.api, {
+      namespace: NAMESPACE,
+      name: podOn(name),
+      nodeName: name,
+      labels: SELECTOR.matchLabels,
+      ready: true,
+    });
+  }
+  await embedded.controlPlane.api.post(
+    NODE_SERVICES,
+    nodeService('kernel', {
+      checks: [
+        {
+          name: 'deadlock',
+          condition: {
+            type: DEADLOCK,
+            status: 'False',
+            reporter: { namespace: NAMESPACE, selector: SELECTOR },
+          },
+        },
+      ],
+      publish: { label: LABEL, condition: HEALTHY, taint: { key: TAINT, effect: 'NoExecute' } },
+    }),
+  );
+  await Promise.all(embedded.rig.nodes.map(({ name }) => history.until(name, HEALTHY, 'True')));
+});
+
+afterAll(async () => {
+  history?.stop();
+  await embedded?.stop();
+});
+
+const podOn = (node: string) => `monitor-${node}`;
+const nodeName = (index: number) => embedded.rig.node(index).name;
+
+/** Writes the condition as the monitor does, with a heartbeat. */
+function report(node: string, status: 'True' | 'False'): Promise<unknown> {
+  const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  const condition = { type: DEADLOCK, status, reason: 'Seen', message: 'task hung', lastHeartbeatTime: now };
+  return embedded.controlPlane.api.patch(
+    `/api/v1/nodes/${node}/status?fieldManager=monitor`,
+    { status: { conditions: [{ ...condition, lastTransitionTime: now }] } },
+    'application/strategic-merge-patch+json',
+  );
+}
+
+const setReporter = (node: string, ready: boolean) =>
+  setPodReady(embedded.controlPlane.api, NAMESPACE, podOn(node), ready);
+
+async function taints(node: string): Promise<string[]> {
+  const { spec } = (await embedded.controlPlane.api.get(`/api/v1/nodes/${node}`)) as unknown as {
+    spec: { taints?: { key: string }[] };
+  };
+  return (spec.taints ?? []).map(({ key }) => key);
+}
+
+test('a reporter that is alive is believed at once, with whose word it is', async () => {
+  const node = nodeName(0);
+  await report(node, 'True');
+  await history.until(node, HEALTHY, 'False');
+  expect(history.of(node, HEALTHY)?.message).toMatch(
+    /the condition KernelDeadlock is True since .*, written by monitor \(Seen: task hung\)/,
+  );
+  await embedded.rig.history.until(node, LABEL, undefined);
+  await waitFor('the taint', async () => (await taints(node)).includes(TAINT));
+  await report(node, 'False');
+  await history.until(node, HEALTHY, 'True');
+  await waitFor('no taint', async () => !(await taints(node)).includes(TAINT));
+});
+
+test('a condition whose reporter has died counts for nothing, although its heartbeats go on', async () => {
+  const node = nodeName(1);
+  const diedMs = performance.now();
+  await setReporter(node, false);
+  const beats = setInterval(() => void report(node, 'False').catch(() => {}), 500);
+  try {
+    await history.until(node, HEALTHY, 'Unknown');
+  } finally {
+    clearInterval(beats);
+  }
+  expect(performance.now() - diedMs).toBeGreaterThan(STALE_AFTER_SECONDS * 1000 - 1000);
+  expect(history.of(node, HEALTHY)?.message).toContain('nothing vouches for the condition KernelDeadlock');
+  await embedded.rig.history.until(node, LABEL, undefined);
+  expect(await taints(node)).not.toContain(TAINT);
+  await setReporter(node, true);
+  await history.until(node, HEALTHY, 'True');
+});
+
+test('what a dead reporter said last, good or bad, evicts no pod', async () => {
+  const node = nodeName(2);
+  await setReporter(node, false);
+  await report(node, 'True');
+  await history.until(node, HEALTHY, 'Unknown');
+  expect(await taints(node)).not.toContain(TAINT);
+  await report(node, 'False');
+  await setReporter(node, true);
+  await history.until(node, HEALTHY, 'True');
+});
+
+test('where most reporters die at once, nothing is held against the nodes', async () => {
+  const beganMs = performance.now();
+  await Promise.all([0, 1, 2].map((index) => setReporter(nodeName(index), false)));
+  const leader = await embedded.rig.leader();
+  await waitFor('the guard', async () => (await leader.explain(nodeName(0))).replica.guards.length > 0, {
+    timeoutMs: 30_000,
+  });
+  const leftMs = STALE_AFTER_SECONDS * 2000 - (performance.now() - beganMs);
+  await new Promise((resolve) => setTimeout(resolve, leftMs));
+  expect([0, 1, 2, 3].map((index) => history.of(nodeName(index), HEALTHY)?.status)).toEqual([
+    'True',
+    'True',
+    'True',
+    'True',
+  ]);
+  expect(await conditionOf(embedded.controlPlane.api, 'kernel', 'Ready')).toMatch(/^True/);
+});
