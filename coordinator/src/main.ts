@@ -10,7 +10,7 @@ import { startCoordinator } from './app/coordinator.ts';
 import { startPrune } from './app/prune.ts';
 import { registryFacadeCa } from './app/service-registry.ts';
 import { openRules } from './decide/rules/files/rule-directory.ts';
-import { openApiAccess } from './kube/kube-config.ts';
+import { openApiAccess } from './kube/open-api-access.ts';
 import { type CoordinatorConfig, loadConfig, loadEnvironment, PROGRAM_NAME } from './model/config.ts';
 import { KeyRegistry } from './model/keys/key-registry.ts';
 import { readClientCas } from './scheduler/scheduling.ts';

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ApiAccess } from './api-access.ts';
 import { isSilence, type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';
 import { createKubeClient } from './https-client.ts';
-import { openApiAccess } from './kube-config.ts';
+import { openApiAccess } from './open-api-access.ts';
 
 /** What goes over the wire, against a plain HTTP server; what an API server means by it is tested against a real one. */
 

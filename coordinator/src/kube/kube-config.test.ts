@@ -2,7 +2,8 @@ import type { RequestOptions } from 'node:https';
 import type { CodedError } from '@rollcall/common/coded-error.ts';
 import { describe, expect, it } from 'vitest';
 import type { ApiAccessOptions } from './api-access.ts';
-import { loadKubeConfig, openApiAccess } from './kube-config.ts';
+import { loadKubeConfig } from './kube-config.ts';
+import { openApiAccess } from './open-api-access.ts';
 
 const CA = Buffer.from('the CA').toString('base64');
 

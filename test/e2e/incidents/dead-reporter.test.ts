@@ -21,7 +21,7 @@ let history: ConditionHistory;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
-    fence: { servicePrefixes: PREFIXES, allowNoExecute: true },
+    fence: { servicePrefixes: PREFIXES, allowNoExecute: 'true' },
     coordinatorArgs: [
       `--services-allowed-prefixes=${PREFIXES}`,
       '--gitpod=false',

@@ -144,14 +144,31 @@ describe('the API server refuses', () => {
     ['two checks of one name', { checks: [...PORT.checks, ...PORT.checks] }, /spec\.checks\[1\]: Duplicate value/],
     ['a check without a name', { checks: [tcp] }, /spec\.checks\[0\]\.name: Required value/],
     ['a name that is none', { checks: [{ name: 'A', ...tcp }] }, /spec\.checks\[0\]\.name: Invalid value/],
-    ['a check of no kind', checking({}), /a check has exactly one kind: pods, csiNode, .*, file, anyOf/],
+    [
+      'a condition of the kubelet',
+      checking({ condition: { type: 'Ready' } }),
+      /the kubelet and networks write this condition/,
+    ],
+    ['a condition without a type', checking({ condition: {} }), /condition\.type: Required value/],
+    [
+      'a status that no condition has',
+      checking({ condition: { type: 'A', status: 'Yes' } }),
+      /condition\.status: Unsupported value/,
+    ],
+    [
+      'a reporter without a selector',
+      checking({ condition: { type: 'A', reporter: { namespace: 'a' } } }),
+      /reporter\.selector: Required value/,
+    ],
+    ['a name that no DNS has', checking({ dns: { name: 'a b' } }), /dns\.name: Invalid value/],
+    ['a check of no kind', checking({}), /a check has exactly one kind: pods, condition, .*, kubernetesService, anyOf/],
     ['a check of an unknown kind', checking({ quic: { port: 1 } }), /a check has exactly one kind: pods/],
     ['a check of two kinds', checking({ ...tcp, unix: { path: '/a' } }), /a check has exactly one kind/],
     ['a check and anyOf', checking({ ...tcp, anyOf: PORT.checks }), /a check has exactly one kind/],
     [
       'a contained check of no kind',
       checking({ anyOf: [{ name: 'a' }] }),
-      /a check has exactly one kind: pods, .*, file$/,
+      /a check has exactly one kind: pods, .*, kubernetesService$/,
     ],
     [
       'a check of two kinds in anyOf',
