@@ -92,7 +92,7 @@ test('twelve of the largest NodeServices: what agents can take is in force, and 
   const reason = new RegExp(`^False ListTooLarge: .*${SERVICE_LIST_BYTES_MAX / 1024} KiB.*shorten its caBundle`);
   for (const name of refused) {
     expect(await acceptedOf(name)).toMatch(reason);
-    expect(await conditionOf(embedded.controlPlane.api, name, 'Ready')).toMatch(/^Unknown NotAccepted/);
+    expect(await conditionOf(embedded.controlPlane.api, name, 'NodesReady')).toMatch(/^Unknown NotInForce/);
   }
   await untilLabelled(embedded.rig.node(0), accepted);
   const late = await embedded.rig.addNode({ agentProcess: { nodeArgs: AGENT_V8_FLAGS } });
