@@ -1,4 +1,4 @@
-import type { Clock } from '@rollcall/common/clock.ts';
+import { type Clock, momentOf } from '@rollcall/common/clock.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import { isOlderVersion, type Node } from '../kube/objects.ts';
 import { poolOf } from '../model/pools.ts';
@@ -106,7 +106,7 @@ export class Fleet {
     this.servicePods = options.servicePods;
     this.servicePods.onChange({
       changed: (previous, next) => {
-        for (const pod of [previous, next]) if (pod) this.#changed(pod.node, true);
+        for (const pod of [previous, next]) if (pod) this.#podChanged(pod.node);
         // A pod that is Ready when it is first heard of was Ready before.
         const changed = previous ?? (next?.ready ? undefined : next);
         if (changed) this.#pacing.changed(changed.node, options.clock.monotonic());
@@ -134,6 +134,12 @@ export class Fleet {
   /** From now on this listener hears of every change. */
   onChange(listener: FleetListener): void {
     this.#listener = listener;
+  }
+
+  #podChanged(node: string): void {
+    const record = this.#term.record(node);
+    if (record) this.#term.reporters.see(record, momentOf(this.#options.clock));
+    this.#changed(node, true);
   }
 
   #changed(node: string, urgent: boolean): void {
@@ -356,7 +362,7 @@ export class Fleet {
   tick(): void {
     const now = this.#options.clock.monotonic();
     this.freshness.tick(now);
-    this.#term.reporters.tick(now, this.#options.clock.now());
+    this.#term.reporters.tick(momentOf(this.#options.clock));
     for (const node of this.#term.machines.tick(now)) this.#changed(node, false);
   }
 

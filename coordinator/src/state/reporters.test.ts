@@ -57,9 +57,10 @@ function stage(size: number, { check = CHECK, pools = {} as Record<string, strin
     },
     tick: (nowMs: number, wallMs = nowMs) => {
       changed.length = 0;
-      reporters.tick(nowMs, wallMs);
+      reporters.tick({ monotonicMs: nowMs, wallMs });
       return [...changed];
     },
+    see: (name: string, nowMs: number) => reporters.see(recordOf(name), { monotonicMs: nowMs, wallMs: nowMs }),
     doubt: (name: string) => reporters.of(CHECK.id, recordOf(name)),
   };
 }
@@ -120,6 +121,31 @@ test('while no reporter was ever Ready, the fault may be ours, and nothing is he
   tick(0);
   tick(30_000);
   expect(reporters.activeGuards()).toEqual(['fleet, reporters of npd/kernel']);
+});
+
+test('every node that is still without a reporter has a fresh window when the guard clears', () => {
+  const { names, dead, tick, doubt } = stage(10);
+  tick(0);
+  for (const name of names.slice(0, 6)) dead.add(name);
+  tick(1000);
+  tick(60_000);
+  for (const name of names.slice(0, 3)) dead.delete(name);
+  expect(tick(61_000)).toEqual(names.slice(0, 6));
+  expect(doubt('node-5')).toEqual({ sinceMs: 61_000, guard: undefined });
+  expect(tick(91_000)).toEqual(['node-3', 'node-4', 'node-5']);
+});
+
+test('a reporter that was Ready between two ticks has no past', () => {
+  const { dead, tick, doubt, see } = stage(10);
+  tick(0);
+  dead.add('node-3');
+  tick(1000);
+  dead.clear();
+  see('node-3', 1500);
+  dead.add('node-3');
+  see('node-3', 1600);
+  tick(2000);
+  expect(doubt('node-3').sinceMs).toBe(1600);
 });
 
 test('after an outage of the API server every node has a fresh window', () => {

@@ -1,3 +1,4 @@
+import type { Moment } from '@rollcall/common/clock.ts';
 import { selects } from '../model/label-selector.ts';
 import { type ConditionCheck, conditionChecksOf, type Service } from '../model/services.ts';
 import { Census, SilenceGuards } from './guard.ts';
@@ -88,51 +89,68 @@ export class Reporters {
     this.#memories.clear();
   }
 
-  /** Looks at every reporter. To be called about once a second. Times: `nowMs` monotonic, `wallMs` by the wall clock. */
-  tick(nowMs: number, wallMs: number): void {
-    const checks = this.#options
-      .services()
-      .flatMap((service) => conditionChecksOf(service).map((check) => ({ check, service })));
-    const ids = new Set(checks.map(({ check }) => check.id));
-    for (const known of [this.#guards, this.#memories])
-      for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
-    for (const { check, service } of checks) this.#look(check, service, { nowMs, wallMs });
+  /** The pods or conditions of a node changed: what is vouched for again has no past. */
+  see(record: NodeRecord, now: Moment): void {
+    for (const asked of this.#asked()) this.#judge(asked, record, now);
   }
 
-  #look(check: ConditionCheck, service: Service, { nowMs, wallMs }: { nowMs: number; wallMs: number }): void {
-    const { windowMs, guardPercent, sight: sightOf, onChange } = this.#options;
-    const { id } = check;
-    const memories = this.#memories.get(id) ?? new WeakMap<NodeRecord, Memory>();
-    const guards = this.#guards.get(id) ?? new SilenceGuards(guardPercent);
-    this.#memories.set(id, memories);
-    this.#guards.set(id, guards);
+  /** Looks at every reporter. To be called about once a second. */
+  tick(now: Moment): void {
+    const all = this.#asked();
+    const ids = new Set(all.map(({ check }) => check.id));
+    for (const known of [this.#guards, this.#memories])
+      for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
+    for (const asked of all) this.#look(asked, now);
+  }
+
+  #asked(): Asked[] {
+    const { services } = this.#options;
+    return services().flatMap((service) => conditionChecksOf(service).map((check) => ({ check, service })));
+  }
+
+  /** Remembers whether the condition is vouched for; `undefined` on a node that the check is not for. */
+  #judge({ check, service }: Asked, record: NodeRecord, { monotonicMs, wallMs }: Moment): Seen | undefined {
+    const sight = this.#options.sight(record.name, check);
+    if (!sight || !selects(service.nodeSelector, sight.labels)) return undefined;
+    const memories = this.#memories.get(check.id) ?? new WeakMap<NodeRecord, Memory>();
+    const memory = memories.get(record) ?? { sinceMs: undefined, wasVouched: false, phase: '' };
+    this.#memories.set(check.id, memories.set(record, memory));
+    const isDoubted = doubtOf(check, sight, wallMs) !== undefined;
+    memory.sinceMs = isDoubted ? (memory.sinceMs ?? monotonicMs) : undefined;
+    memory.wasVouched ||= !isDoubted;
+    return { record, memory, hasHeld: hasHeld(check, sight, wallMs) };
+  }
+
+  #look(asked: Asked, now: Moment): void {
+    const { windowMs, guardPercent, onChange } = this.#options;
+    const nowMs = now.monotonicMs;
+    const guards = this.#guards.get(asked.check.id) ?? new SilenceGuards(guardPercent);
+    this.#guards.set(asked.check.id, guards);
+    const seen = [...this.#records()].flatMap((record) => this.#judge(asked, record, now) ?? []);
     const census = new Census();
-    const seen: { record: NodeRecord; memory: Memory; isHeld: boolean }[] = [];
-    for (const record of this.#records()) {
-      const sight = sightOf(record.name, check);
-      if (!sight || !selects(service.nodeSelector, sight.labels)) continue;
-      const before = memories.get(record);
-      const isDoubted = doubtOf(check, sight, wallMs) !== undefined;
-      const sinceMs = isDoubted ? (before?.sinceMs ?? nowMs) : undefined;
-      const wasVouched = !isDoubted || before?.wasVouched === true;
-      const memory = { sinceMs, wasVouched, phase: before?.phase ?? '' };
-      memories.set(record, memory);
-      seen.push({ record, memory, isHeld: hasHeld(check, sight, wallMs) });
-      const { pool } = record.presence;
-      const silentMs = (sinceMs ?? nowMs) + windowMs;
-      census.add({ pool, expectedMs: 0, wasHeard: wasVouched }, isDoubted && isOverdue(silentMs, nowMs, windowMs));
+    for (const { record, memory } of seen) {
+      const { sinceMs, wasVouched } = memory;
+      const overdue = sinceMs !== undefined && isOverdue(sinceMs + windowMs, nowMs, windowMs);
+      census.add({ pool: record.presence.pool, expectedMs: 0, wasHeard: wasVouched }, overdue);
     }
+    const guardsBefore = new Map(seen.map(({ record }) => [record, guards.of(record.presence.pool)]));
     guards.decide(census);
-    for (const { record, memory, isHeld } of seen) {
-      const { sinceMs } = memory;
+    for (const { record, memory, hasHeld } of seen) {
       const guard = guards.of(record.presence.pool);
+      // What the guard protected was not judged, and gets one window.
+      const isReleased = guard === undefined && guardsBefore.get(record) !== undefined;
+      if (isReleased && memory.sinceMs !== undefined) memory.sinceMs = nowMs;
+      const { sinceMs } = memory;
       const doubt = sinceMs === undefined ? 'vouched' : (guard ?? (nowMs - sinceMs >= windowMs ? 'silent' : 'doubted'));
-      const phase = `${doubt} ${isHeld}`;
+      const phase = `${doubt} ${hasHeld}`;
       if (phase !== memory.phase) onChange(record.name);
       memory.phase = phase;
     }
   }
 }
+
+type Asked = { check: ConditionCheck; service: Service };
+type Seen = { record: NodeRecord; memory: Memory; hasHeld: boolean };
 
 /** Whether a condition has been as it is for long enough. */
 function hasHeld({ type, forMs }: ConditionCheck, { conditions }: ConditionSight, wallMs: number): boolean {
