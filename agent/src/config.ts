@@ -16,7 +16,7 @@ export type AgentConfig = OptionValues<typeof AGENT_OPTIONS> & {
   nodeName: string;
   coordinatorUrl: string[];
   coordinatorServerName: string;
-  /** Where the kubelet says that pods find the API server. */
+  /** The Service of the API server, as the kubelet tells every pod. */
   apiServer?: ProbeTarget;
 };
 

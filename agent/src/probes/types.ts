@@ -60,7 +60,7 @@ export type ProbeKind = {
   kind: string;
   /** The path of the socket or file that is asked, as the settings have it; `undefined`: it is asked over the network. */
   pathOf?(spec: ProbeSpec): unknown;
-  /** Where it asks whatever the coordinator says of addresses; a string says why it asks nowhere. */
+  /** Returns the address that it asks, whatever the coordinator sends; a string is the reason why it asks none. */
   addressOf?(spec: ProbeSpec, rules: AddressRules): ProbeAddress | string;
   /** Reads the other settings that go with it; a string says what is wrong with them. */
   prepare(spec: ProbeSpec, tools: ProbeTools): OpenLine | string;

@@ -41,7 +41,7 @@ export type PodsCheck = { name: string; kind: 'pods'; pods: ServicePods };
 /** `id`: the name of the check in the list for agents, and in their reports. */
 export type ProbeCheck = { name: string; kind: 'probe'; id: string; probe: ServiceProbe };
 
-/** What agents and drivers tell of the hardware, all of which has to be so. */
+/** Predicates about the hardware, as agents and drivers report it. All must hold. */
 export type InventoryCheck = {
   name: string;
   kind: 'device' | 'resource' | 'dra';
