@@ -5,9 +5,9 @@ import { createExtenderMetrics } from '../scheduler/extender/metrics.ts';
 import { registerFleetMetrics, registerGateMetric } from '../state/metrics.ts';
 import { createEventMetrics } from '../subscribers/events/metrics.ts';
 import { createEvictionMetrics } from '../subscribers/eviction/metrics.ts';
-import { GitpodMetrics } from '../subscribers/gitpod-metrics.ts';
 import { registerLedgerMetric } from '../subscribers/ledger/metrics.ts';
 import { createNotifyMetrics } from '../subscribers/notify/metrics.ts';
+import { ServiceMetrics } from '../subscribers/service-metrics.ts';
 import { CertificateMetrics } from '../tls/metrics.ts';
 import { createApplyMetrics } from '../write/metrics.ts';
 
@@ -34,7 +34,7 @@ export function registerCoordinatorMetrics(registry: Registry): void {
   createEvictionMetrics(registry, () => 0);
   createNotifyMetrics(registry, () => []);
   createExtenderMetrics(registry);
-  new GitpodMetrics(registry);
+  new ServiceMetrics(registry);
   new IngestMetrics(registry);
   new CertificateMetrics(registry);
 }

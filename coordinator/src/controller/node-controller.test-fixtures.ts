@@ -35,6 +35,7 @@ export const NO_SUBSCRIBERS: Subscribers = {
   sees: () => {},
   shows: () => {},
   heldBack: () => {},
+  late: () => {},
   gateOpened: () => {},
   contested: () => {},
   leftAlone: () => {},

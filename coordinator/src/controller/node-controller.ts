@@ -123,6 +123,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const { record, node, evaluated } = observation.evaluation;
     subscribers.sees(record, node, evaluated);
     for (const service of observation.heldBack) subscribers.heldBack(evaluated, service);
+    for (const service of observation.late) subscribers.late(evaluated, service);
     subscribers.changed(name);
     for (const service of observation.proven) subscribers.taintProven(service);
     if (observation.proven.length > 0) this.#options.fleet.markAll();

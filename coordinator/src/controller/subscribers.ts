@@ -23,6 +23,8 @@ export type Subscribers = {
   shows: (record: NodeRecord, observed: ObservedNode, evaluated: EvaluatedNode) => void;
   /** A service begins to be held back. */
   heldBack: (node: NodeSnapshot, service: Service) => void;
+  /** A service was never ready on a node, and its startup deadline is over. */
+  late: (node: EvaluatedNode, service: Service) => void;
   /** The startup gate of a node was opened, at last without the labels that are missing. */
   gateOpened: (node: NodeSnapshot, missing: readonly string[]) => void;
   /** Keys that do not stay as they are written. */

@@ -39,6 +39,8 @@ export type Observation = {
   evaluation: Evaluation;
   /** Services that begin to be held back. */
   heldBack: readonly Service[];
+  /** Their startup deadline has just ended. */
+  late: readonly Service[];
   /** Services whose taint was seen to go for the first time: every node may have it from now on. */
   proven: readonly Service[];
 };
@@ -184,12 +186,12 @@ export class Evaluator {
     if (!evaluation) return undefined;
     const { record, node, evaluated, judgements, now } = evaluation;
     const { readiness, gates, firstTaints } = this.#memory;
-    const heldBack = readiness.record(record, evaluated, judgements, now.monotonicMs);
+    const { heldBack, late } = readiness.record(record, evaluated, judgements, now);
     gates.observe(record, node, { ageMs: evaluated.ageMs, nowMs: now.monotonicMs });
     this.#taken?.seen(record, node);
     this.tally.seen(name, evaluated.readiness);
     const proven = firstTaints.observe(this.#options.services(), evaluated);
-    return { evaluation, heldBack, proven };
+    return { evaluation, heldBack, late, proven };
   }
 
   /** The plan of the evaluation is about to be written. Returns services whose taints begin to wait for a place. */

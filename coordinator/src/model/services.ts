@@ -19,6 +19,8 @@ export type Service = {
   checks: readonly ServiceCheck[];
   /** `Startup`: evaluated until it is ready on a node for the first time, by the uid of the node, and then left. */
   mode: 'Continuous' | 'Startup';
+  /** Time from the creation of a node after which the service, if it was never ready there, has failed to start. */
+  startupDeadlineMs?: number;
   publish: Publication;
   origin: ServiceOrigin;
 };

@@ -434,7 +434,7 @@ export class Fleet {
     const agentPods = this.#agentPods.on(name);
     const sources = { node, agentPods, services: this.#options.services(), wasThere };
     const signs = agentSignsOf(sources, this.#options.clock.now());
-    const known = { name, uid: node.uid, pool: this.#poolOf(name), cameMs: this.#cameMs.get(name) };
+    const known = { name, uid: node.uid, pool: this.#poolOf(name), cameMs: this.#cameMs.get(name), isNew: !wasThere };
     this.#term.begin(known, signs, this.#options.clock.monotonic());
   }
 

@@ -14,10 +14,10 @@ const NEVER_HEARD: Presence = {
   guard: undefined,
 };
 
-type Change = { cameMs?: number; presence?: Partial<Presence> };
+type Change = { cameMs?: number; isNew?: boolean; presence?: Partial<Presence> };
 
 /** Of a node that was there before the process, and of which nothing is known yet; or one that is different. */
-export function nodeRecord(name = 'n', uid = 'u', { cameMs, presence = {} }: Change = {}): NodeRecord {
+export function nodeRecord(name = 'n', uid = 'u', { cameMs, isNew = false, presence = {} }: Change = {}): NodeRecord {
   const sessions = new AgentSessions(30_000, createIntern());
-  return new NodeRecord({ name, uid, cameMs, sessions, presence: { ...NEVER_HEARD, ...presence } });
+  return new NodeRecord({ name, uid, cameMs, isNew, sessions, presence: { ...NEVER_HEARD, ...presence } });
 }

@@ -20,7 +20,12 @@ export function formatStartedServices(node: string, services: ReadonlyMap<string
   return JSON.stringify({ node, services: sortedObject(services) });
 }
 
+/** Whether a service was ready on the node once, by what the Node records; it is recorded where something depends on it. */
+export function wasReady({ name, origin }: Service, started: ReadonlyMap<string, string>): boolean {
+  return origin.kind === 'object' && started.get(name) === origin.uid;
+}
+
 /** Whether a service of mode Startup was ready on the node once, so that it is evaluated there no more. */
-export function hasStarted({ mode, name, origin }: Service, started: ReadonlyMap<string, string>): boolean {
-  return mode === 'Startup' && origin.kind === 'object' && started.get(name) === origin.uid;
+export function hasStarted(service: Service, started: ReadonlyMap<string, string>): boolean {
+  return service.mode === 'Startup' && wasReady(service, started);
 }

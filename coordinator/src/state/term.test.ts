@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Term } from './term.ts';
 
-const NODE = { pool: undefined, cameMs: undefined };
+const NODE = { pool: undefined, cameMs: undefined, isNew: false };
 const THERE = { isExpected: true, wasHeard: true, mayHaveLeft: false };
 
 const QUIET = { onChange: () => {}, services: () => [], sight: () => undefined };

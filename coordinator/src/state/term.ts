@@ -7,7 +7,7 @@ import { NodeRecord } from './node-record.ts';
 import type { AgentSigns } from './presence.ts';
 import { Reporters, type ReportersOptions } from './reporters.ts';
 
-type BeginningNode = Pick<NodeRecord, 'name' | 'uid' | 'cameMs'> & { pool: string | undefined };
+type BeginningNode = Pick<NodeRecord, 'name' | 'uid' | 'cameMs' | 'isNew'> & { pool: string | undefined };
 
 export type TermOptions = FreshnessOptions & ReportersOptions;
 

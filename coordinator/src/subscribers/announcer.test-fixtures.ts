@@ -9,7 +9,7 @@ import type { ObservedPod } from '../state/observed-pod.ts';
 import { Term } from '../state/term.ts';
 import { Announcer } from './announcer.ts';
 import type { EventNews } from './events/event-object.ts';
-import { GitpodMetrics } from './gitpod-metrics.ts';
+import { ServiceMetrics } from './service-metrics.ts';
 
 export function newTerm(): Term {
   const quiet = { onChange: () => {}, services: () => [], sight: () => undefined };
@@ -34,7 +34,7 @@ export function announced(services = [WS_DAEMON_SERVICE]) {
       news.push(`${each.reason}: ${each.message}`);
     },
     gateOpened: (outcome) => gates.push(outcome),
-    metrics: new GitpodMetrics(registry),
+    metrics: new ServiceMetrics(registry),
     lease: { namespace: 'rollcall', name: 'lease' },
     clock,
   });
@@ -59,9 +59,9 @@ export function announced(services = [WS_DAEMON_SERVICE]) {
   ) => announcer.shows(more.at ?? record, ...nodeAndEvidence(label, state, more.pods));
   const sees = (label: string | undefined, state: ServiceVerdict['state']) =>
     announcer.sees(record, ...nodeAndEvidence(label, state));
-  /** The lines of a metric of Gitpod's node-labeler. */
+  /** The lines of a metric. */
   const metric = async (name: string) => {
-    const text = await registry.getSingleMetricAsString(`gitpod_node_labeler_${name}`);
+    const text = await registry.getSingleMetricAsString(name);
     return text.split('\n').filter((line) => !line.startsWith('#') && line !== '');
   };
   return { announcer, clock, news, events, gates, shows, sees, metric };

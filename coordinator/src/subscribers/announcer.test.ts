@@ -92,8 +92,56 @@ test('that a service became ready is counted, with the time since the start of i
   ];
   shows(undefined, 'not-ready', { pods });
   shows('true', 'ready', { pods });
-  expect(await metric('reconcile_total')).toEqual(['gitpod_node_labeler_reconcile_total{component="ws-daemon"} 1']);
-  expect(await metric('ready_seconds')).toContain('gitpod_node_labeler_ready_seconds_sum{component="ws-daemon"} 8');
+  expect(await metric('gitpod_node_labeler_reconcile_total')).toEqual([
+    'gitpod_node_labeler_reconcile_total{component="ws-daemon"} 1',
+  ]);
+  expect(await metric('gitpod_node_labeler_ready_seconds')).toContain(
+    'gitpod_node_labeler_ready_seconds_sum{component="ws-daemon"} 8',
+  );
+});
+
+test('the time from the creation of a new node to its first readiness is counted once', async () => {
+  const { clock, shows, metric } = announced();
+  const at = nodeRecord('n', 'u', { isNew: true });
+  await clock.advance(90_000);
+  const seconds = clock.now() / 1000;
+  shows(undefined, 'not-ready', { at });
+  shows('true', 'ready', { at });
+  shows(undefined, 'not-ready', { at });
+  shows('true', 'ready', { at });
+  const found = await metric('rollcall_coordinator_service_startup_seconds');
+  expect(found).toContain(`rollcall_coordinator_service_startup_seconds_sum{service="ws-daemon"} ${seconds}`);
+  expect(found).toContain('rollcall_coordinator_service_startup_seconds_count{service="ws-daemon"} 1');
+});
+
+test('a node that was there when the term began, or was ready at first sight, has no such time', async () => {
+  const { shows, metric } = announced();
+  const isNew = nodeRecord('n', 'u', { isNew: true });
+  shows(undefined, 'not-ready');
+  shows('true', 'ready');
+  shows('true', 'ready', { at: isNew });
+  shows(undefined, 'not-ready', { at: isNew });
+  shows('true', 'ready', { at: isNew });
+  expect(await metric('rollcall_coordinator_service_startup_seconds')).toEqual([]);
+});
+
+test('a service that is late is an Event and is counted', async () => {
+  const { announcer, events, metric } = announced([{ ...WS_DAEMON_SERVICE, startupDeadlineMs: 90_000 }]);
+  const readiness = new Map([
+    ['ws-daemon', { state: 'not-ready' as const, reason: 'no pod', cause: 'evidence' as const, sinceMs: 0 }],
+  ]);
+  announcer.late({ ...snapshot(), readiness, ageMs: 0 }, { ...WS_DAEMON_SERVICE, startupDeadlineMs: 90_000 });
+  expect(events).toEqual([
+    {
+      subject: NODE,
+      type: 'Warning',
+      reason: 'StartupDeadlineExceeded',
+      message: 'ws-daemon was not ready within 90 s of the creation of the node: no pod',
+    },
+  ]);
+  expect(await metric('rollcall_coordinator_startup_deadlines_exceeded_total')).toEqual([
+    'rollcall_coordinator_startup_deadlines_exceeded_total{service="ws-daemon"} 1',
+  ]);
 });
 
 test('a service that became ready without a pod, or that became not ready, has no such time', async () => {
@@ -101,8 +149,10 @@ test('a service that became ready without a pod, or that became not ready, has n
   shows(undefined, 'not-ready', { pods: [] });
   shows('true', 'ready', { pods: [] });
   shows(undefined, 'not-ready', { pods: [] });
-  expect(await metric('reconcile_total')).toEqual(['gitpod_node_labeler_reconcile_total{component="ws-daemon"} 1']);
-  expect(await metric('ready_seconds')).toEqual([]);
+  expect(await metric('gitpod_node_labeler_reconcile_total')).toEqual([
+    'gitpod_node_labeler_reconcile_total{component="ws-daemon"} 1',
+  ]);
+  expect(await metric('gitpod_node_labeler_ready_seconds')).toEqual([]);
 });
 
 test('a pod that started in the future by this clock took no time', async () => {
@@ -110,7 +160,9 @@ test('a pod that started in the future by this clock took no time', async () => 
   const pods = [pod({ startTime: new Date(clock.now() + 60_000).toISOString() })];
   shows(undefined, 'not-ready', { pods });
   shows('true', 'ready', { pods });
-  expect(await metric('ready_seconds')).toContain('gitpod_node_labeler_ready_seconds_sum{component="ws-daemon"} 0');
+  expect(await metric('gitpod_node_labeler_ready_seconds')).toContain(
+    'gitpod_node_labeler_ready_seconds_sum{component="ws-daemon"} 0',
+  );
 });
 
 test('a service that is held back becomes an Event of its Node', () => {

@@ -10,12 +10,12 @@ import { podsOf, readyPodIn } from '../state/observed-pod.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
 import type { Term } from '../state/term.ts';
 import { type EventNews, type EventSubject, leaseSubject, packMessages } from './events/event-object.ts';
-import type { GitpodMetrics } from './gitpod-metrics.ts';
+import type { ServiceMetrics } from './service-metrics.ts';
 
 export type AnnouncerOptions = {
   services: () => readonly Service[];
   record: (news: EventNews) => void;
-  metrics: GitpodMetrics;
+  metrics: Pick<ServiceMetrics, 'becameReady' | 'started' | 'late'>;
   /** Counts it. */
   gateOpened: (outcome: 'complete' | 'expired') => void;
   /** What Events about the fleet as a whole are attached to. */
@@ -28,6 +28,8 @@ export class Announcer {
   readonly #options: AnnouncerOptions;
   /** For each node, whether a service was told to be ready. */
   readonly #told = new WeakMap<NodeRecord, Map<string, boolean>>();
+  /** For each node, the services that were ready on it in this term. */
+  readonly #started = new WeakMap<NodeRecord, Set<string>>();
   readonly #guards = new WeakMap<Term, ReadonlySet<string>>();
   readonly #held = new WeakMap<Term, ReadonlySet<string>>();
 
@@ -48,17 +50,26 @@ export class Announcer {
     const { services, metrics, clock, record: tell } = this.#options;
     const told = this.#told.get(record) ?? new Map<string, boolean>();
     this.#told.set(record, told);
+    const started = this.#started.get(record) ?? new Set<string>();
+    this.#started.set(record, started);
     const news = { ready: [] as string[], notReady: [] as string[] };
     for (const service of services()) {
       const ready = shownReady(observed, service);
       const before = told.get(service.name);
       const evidence = evaluated.readiness.get(service.name);
-      if (before === undefined) told.set(service.name, ready);
+      if (before === undefined) {
+        told.set(service.name, ready);
+        if (ready) started.add(service.name);
+      }
       if (before === undefined || before === ready || evidence?.state !== (ready ? 'ready' : 'not-ready')) continue;
       told.set(service.name, ready);
       const list = ready ? news.ready : news.notReady;
       list.push(`${service.name} is ${ready ? 'ready' : 'not ready'}: ${evidence.reason}`);
       if (ready) metrics.becameReady(service.name, podStartMs(service, evaluated), clock.now());
+      if (ready && record.isNew && !started.has(service.name)) {
+        metrics.started(service.name, clock.now() - evaluated.createdAtMs);
+      }
+      if (ready) started.add(service.name);
     }
     const subject = nodeSubject(evaluated);
     // One for all that changed at once: where a whole fleet does, each Event costs a quarter of what the write costs.
@@ -72,6 +83,16 @@ export class Announcer {
     // Without count and time, so that it is the same Event each time; the console has them.
     const message = `${service.name} became not ready too often in 5 minutes and is held back: it counts as not ready for a while`;
     this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'ServiceHeldBack', message });
+  }
+
+  /** A service was never ready on a node, and its startup deadline is over. */
+  late(node: EvaluatedNode, service: Service): void {
+    const { record, metrics } = this.#options;
+    metrics.late(service.name);
+    const seconds = (service.startupDeadlineMs ?? 0) / 1000;
+    const reason = node.readiness.get(service.name)?.reason ?? '';
+    const message = `${service.name} was not ready within ${seconds} s of the creation of the node: ${reason}`;
+    record({ subject: nodeSubject(node), type: 'Warning', reason: 'StartupDeadlineExceeded', message });
   }
 
   /** Keys of a node that another client changes back. */

@@ -15,8 +15,8 @@ import { type EventNews, leaseSubject } from './events/event-object.ts';
 import { EventRecorder } from './events/event-recorder.ts';
 import { Evictor } from './eviction/evictor.ts';
 import type { NodeState } from './eviction/misplaced-pods.ts';
-import { GitpodMetrics } from './gitpod-metrics.ts';
 import { createNotifiers } from './notify/notifier.ts';
+import { ServiceMetrics } from './service-metrics.ts';
 import { serviceSubject } from './status/service-status-controller.ts';
 
 export type CreateSubscribersOptions = {
@@ -77,7 +77,7 @@ export function createSubscribers(options: CreateSubscribersOptions): CreatedSub
   const announcer = new Announcer({
     services,
     record,
-    metrics: new GitpodMetrics(registry),
+    metrics: new ServiceMetrics(registry),
     gateOpened: registerGateMetric(registry),
     lease,
     clock,
@@ -135,6 +135,7 @@ export function createSubscribers(options: CreateSubscribersOptions): CreatedSub
     sees: (...seen) => announcer.sees(...seen),
     shows: (...shown) => announcer.shows(...shown),
     heldBack: (...held) => announcer.heldBack(...held),
+    late: (...late) => announcer.late(...late),
     gateOpened: (...opened) => announcer.gateOpened(...opened),
     contested: (...contested) => announcer.contested(...contested),
     leftAlone: (...left) => announcer.leftAlone(...left),

@@ -63,6 +63,7 @@ describe('a NodeService', () => {
         },
       ],
       mode: 'Startup',
+      startupDeadline: '1h30m',
       publish: {
         label: 'example.com/ebs-ready',
         taint: { key: 'readiness.k8s.io/ebs', value: '', effect: 'NoExecute' },
@@ -250,6 +251,7 @@ describe('the API server refuses', () => {
         for (const spec of places({ ...tcp, [field]: value })) expect(await problemOf(spec)).toMatch(problem(field));
       }
       expect(await problemOf(checking({ file: { path: '/a', maxAge: value } }))).toMatch(problem('maxAge'));
+      expect(await problemOf({ ...PORT, startupDeadline: value })).toMatch(problem('startupDeadline'));
     },
   );
 

@@ -45,7 +45,7 @@ const whole = (description: string, minimum: number, maximum: number, more: obje
 });
 
 /** A duration from 10 ms to a year; CEL reads it as Go does. */
-const duration = (name: string, description: string, more: object = {}) =>
+export const duration = (name: string, description: string, more: object = {}) =>
   text(`${description} A duration, such as 500ms, 10s or 1h30m.`, {
     maxLength: 32,
     'x-kubernetes-validations': [

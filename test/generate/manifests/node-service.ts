@@ -14,7 +14,7 @@ import {
   validation,
 } from './crd-parts.ts';
 import { labelSelector } from './label-selector.ts';
-import { checks } from './node-service-checks.ts';
+import { checks, duration } from './node-service-checks.ts';
 
 const isKey = validation('!format.qualifiedName().validate(self).hasValue()', `not a valid key: ${KEY_RULE}`);
 const RESERVED = "self.matches('^([^/]*[.])?(k8s|kubernetes)[.]io/')";
@@ -93,6 +93,10 @@ export const NODE_SERVICE_SPEC = {
     mode: text(
       'Continuous: always checked. Startup: checked on a node until the service is ready there for the first time.',
       { enum: ['Continuous', 'Startup'], default: 'Continuous' },
+    ),
+    startupDeadline: duration(
+      'startupDeadline',
+      'Time from the creation of a node after which the service, if it was never ready there, has failed to start: its condition has the reason StartupDeadlineExceeded.',
     ),
     publish,
   },

@@ -93,6 +93,22 @@ describe('a condition that is wanted', () => {
     });
   });
 
+  test('takes the place of another reason, with the time of the status, where it is told to', () => {
+    const late = condition(A, { value: 'False', news: { ...NEWS, reason: 'Late', replacesReason: true } });
+    const shown = { ...there(A, 'False'), reason: 'Before' };
+    const given = node({ there: [shown], listed: [A], ours: [A] });
+    const said = {
+      type: A,
+      status: 'False',
+      reason: 'Late',
+      message: 'now',
+      lastTransitionTime: shown.lastTransitionTime,
+    };
+    expect(plan(given, [late])?.conditions).toMatchObject({ conditions: [said], news: [A] });
+    const after = node({ there: [{ ...shown, reason: 'Late' }], listed: [A], ours: [A] });
+    expect(plan(after, [late])?.conditions).toBeUndefined();
+  });
+
   test('remembers the conditions of ours that were there, and no others', () => {
     const before = (ours: string[]) => {
       const change = plan(node({ there: [there(A, 'False')], listed: [A], ours }), [want(A, 'True')])?.conditions;

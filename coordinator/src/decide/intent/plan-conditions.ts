@@ -93,10 +93,12 @@ class Applied {
     if (cause === 'foreign') return;
     if (cause !== undefined) {
       if (there && this.#owners.ours.has(key)) this.#put(asItIs(there));
-    } else if (there?.status === value) {
+    } else if (there?.status === value && (!news?.replacesReason || there.reason === news.reason)) {
       this.#put(asItIs(there));
     } else if (news) {
-      const { reason, message, at: lastTransitionTime } = news;
+      const { reason, message } = news;
+      const isSame = there?.status === value && there.lastTransitionTime !== null;
+      const lastTransitionTime = isSame ? there.lastTransitionTime : news.at;
       if (!this.#put({ type: key, status: value, reason, message, lastTransitionTime })) return;
       this.news.push(key);
       if (there && this.#owners.ours.has(key)) this.#before.push(asItIs(there));

@@ -38,6 +38,8 @@ type ConditionNews = {
   message: string;
   /** RFC 3339. */
   at: string;
+  /** It also takes the place of another reason while the status stays as it is. */
+  replacesReason?: true;
 };
 
 /** A node at one moment, and what was made of its services. */

@@ -172,6 +172,16 @@ test.each([
   expect(claimed(readiness)).toMatchObject([{ kind: 'condition', key: CONDITION, stance: 'present', value, news }]);
 });
 
+test('a service that is late has that reason while it is not ready; silence has its own', () => {
+  const reason = (readiness: Parameters<typeof claimed>[0]) => claimed(readiness)[0]?.news;
+  expect(reason({ state: 'not-ready', cause: 'evidence', isLate: true })).toMatchObject({
+    reason: 'StartupDeadlineExceeded',
+    message: 'mirror was not ready within its startupDeadline: because',
+    replacesReason: true,
+  });
+  expect(reason({ state: 'not-ready', cause: 'silence', isLate: true })).toMatchObject({ reason: 'AgentSilent' });
+});
+
 test('a condition is held while the state is unknown, and gone where the service is not for the node', () => {
   expect(claimed({ state: 'unknown', cause: 'unknown' })).toMatchObject([{ stance: 'keep' }]);
   expect(claimed({ state: 'ready', cause: 'agent' }, { tier: 'lead' })).toMatchObject([{ stance: 'absent' }]);

@@ -155,6 +155,9 @@ const SAID = {
   Unknown: { reason: 'AgentSilent', what: 'may be ready or not' },
 } as const;
 
+/** The one reason that a condition gets while its status stays as it is. */
+const LATE = { reason: 'StartupDeadlineExceeded', what: 'was not ready within its startupDeadline' } as const;
+
 /**
  * The condition of a node for a service. Its reason and message are those from the moment when the status changed, and
  * change only with it. `nowMs` is by the wall clock.
@@ -164,12 +167,18 @@ function conditionStand(
   readiness: ServiceReadiness,
   nowMs: number,
 ): Stand & Pick<Claim, 'value' | 'news'> {
-  const { state, reason, cause } = readiness;
+  const { state, reason, cause, isLate } = readiness;
   const stand = standOf('condition', readiness);
   if (state === 'unknown') return { ...stand, value: '' };
   const value = statusOf(state, cause);
-  const said = SAID[value];
-  const news = { reason: said.reason, message: `${service} ${said.what}: ${reason}`, at: rfc3339(nowMs) };
+  const isLateNews = isLate === true && value === 'False';
+  const said = isLateNews ? LATE : SAID[value];
+  const news = {
+    reason: said.reason,
+    message: `${service} ${said.what}: ${reason}`,
+    at: rfc3339(nowMs),
+    ...(isLateNews ? { replacesReason: true as const } : {}),
+  };
   return { ...stand, value, news };
 }
 

@@ -39,6 +39,14 @@ test('a service of mode Startup is noted with its uid once it is ready, and stay
   expect(noted({ noted: { csi: 'csi-uid' } })).toBe(note);
 });
 
+test('a service with a startup deadline is noted as well', () => {
+  const services = [serviceOf('csi', { startupDeadlineMs: 1, origin: object('csi-uid') })];
+  const note = 'present {"node":"u","services":{"csi":"csi-uid"}}';
+  expect(noted({ services })).toBeUndefined();
+  expect(noted({ services, ready: ['csi'] })).toBe(note);
+  expect(noted({ services, noted: { csi: 'csi-uid' } })).toBe(note);
+});
+
 test('one of the same name that was there before is another', () => {
   expect(noted({ noted: { csi: 'old' } })).toBe('absent ');
   expect(noted({ noted: { csi: 'old' }, ready: ['csi'] })).toBe('present {"node":"u","services":{"csi":"csi-uid"}}');

@@ -1,6 +1,6 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Service } from '../../model/services.ts';
-import { formatStartedServices, hasStarted, startedServices } from '../../state/started-services.ts';
+import { formatStartedServices, startedServices, wasReady } from '../../state/started-services.ts';
 import { type Labeler, ownNote } from './labeler.ts';
 
 export type ServicesStartedOptions = {
@@ -10,7 +10,8 @@ export type ServicesStartedOptions = {
 };
 
 /**
- * Notes on the node which services of mode Startup were ready there once: they are not evaluated there again. A note stays as
+ * Notes on the node which services of mode Startup, or with a startup deadline, were ready there once: the former are not
+ * evaluated there again, and the latter are never late. A note stays as
  * long as its NodeService exists, whatever becomes of the object meanwhile.
  */
 export function servicesStartedLabeler({ services, serviceUids }: ServicesStartedOptions): Labeler {
@@ -20,10 +21,11 @@ export function servicesStartedLabeler({ services, serviceUids }: ServicesStarte
       const before = startedServices(node);
       const started = new Map<string, string>();
       for (const service of services()) {
-        const { mode, name, origin } = service;
-        if (mode !== 'Startup' || origin.kind !== 'object') continue;
+        const { mode, startupDeadlineMs, name, origin } = service;
+        const isAsked = mode === 'Startup' || startupDeadlineMs !== undefined;
+        if (!isAsked || origin.kind !== 'object') continue;
         const isReady = node.readiness.get(name)?.state === 'ready';
-        if (isReady || hasStarted(service, before)) started.set(name, origin.uid);
+        if (isReady || wasReady(service, before)) started.set(name, origin.uid);
       }
       const exist = serviceUids();
       for (const [name, uid] of before) {

@@ -1,3 +1,4 @@
+import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Service } from '../../model/services.ts';
@@ -10,6 +11,7 @@ const SECOND = 1000;
 function tracked(services: readonly Service[] = [WS_DAEMON_SERVICE]) {
   const inForce = { services };
   const news: string[] = [];
+  const late: string[] = [];
   const observer = { seen: [] as string[], untilMs: undefined as number | undefined, sightings: [] as string[] };
   const tracker = new ReadinessTracker({
     services: () => inForce.services,
@@ -26,7 +28,9 @@ function tracked(services: readonly Service[] = [WS_DAEMON_SERVICE]) {
     const now = { monotonicMs: nowMs, wallMs: nowMs };
     const judgements = tracker.judge(record, node, now);
     expect(tracker.judge(record, node, now)).toEqual(judgements);
-    news.push(...tracker.record(record, node, judgements, nowMs).map(({ name }) => name));
+    const { heldBack, late: lateNow } = tracker.record(record, node, judgements, now);
+    news.push(...heldBack.map(({ name }) => name));
+    late.push(...lateNow.map(({ name }) => name));
     const shown = readinessOf(judgements).get('ws-daemon');
     if (!shown) throw new Error('ws-daemon was not evaluated');
     expect(readinessOf(tracker.judge(record, node, now)).get('ws-daemon')).toEqual(shown);
@@ -37,6 +41,7 @@ function tracked(services: readonly Service[] = [WS_DAEMON_SERVICE]) {
     tracker,
     record,
     news,
+    late,
     observer,
     judge,
     wait: (ms: number) => {
@@ -60,9 +65,58 @@ test('a service that is gone is not remembered: one of the same name begins anew
   fall(4);
   expect(judge({}).damping).toBeDefined();
   inForce.services = [];
-  tracker.record(record, snapshot(), [], 0);
+  tracker.record(record, snapshot(), [], { monotonicMs: 0, wallMs: 0 });
   inForce.services = [WS_DAEMON_SERVICE];
   expect(judge({}).damping).toBeUndefined();
+});
+
+describe('a service with a startup deadline', () => {
+  const origin = { kind: 'object', uid: 'x', generation: 1, createdAtMs: 0 } as const;
+  const DEADLINE = { ...WS_DAEMON_SERVICE, origin, startupDeadlineMs: 60 * SECOND };
+  const started = (uid: string) => ({
+    [SERVICES_STARTED_ANNOTATION]: JSON.stringify({ node: 'u', services: { 'ws-daemon': uid } }),
+  });
+  const begun = () => {
+    const stage = tracked();
+    stage.inForce.services = [DEADLINE];
+    return stage;
+  };
+
+  test('is late once the deadline is over, is looked at then, and is news once', () => {
+    const { judge, wait, late } = begun();
+    expect(judge({}, false).isLate).toBeUndefined();
+    expect(wait(59 * SECOND)).toEqual([]);
+    expect(wait(SECOND)).toEqual(['n']);
+    expect(judge({}, false).isLate).toBe(true);
+    expect(judge({}, false).isLate).toBe(true);
+    expect(late).toEqual(['ws-daemon']);
+    expect(wait(600 * SECOND)).toEqual([]);
+  });
+
+  test('is not late while it is ready or unknown, nor where the Node records that it was ready once', () => {
+    const { judge, wait, late } = begun();
+    wait(100 * SECOND);
+    expect(judge({}).isLate).toBeUndefined();
+    expect(judge({ freshness: { state: 'unheard' } }).isLate).toBeUndefined();
+    expect(judge({ annotations: started('x') }, false).isLate).toBeUndefined();
+    expect(late).toEqual([]);
+    expect(judge({ annotations: started('earlier') }, false).isLate).toBe(true);
+  });
+
+  test('that became ready in time is never looked at again', () => {
+    const { judge, wait } = begun();
+    judge({}, false);
+    wait(SECOND);
+    judge({ annotations: started('x') });
+    expect(wait(600 * SECOND)).toEqual([]);
+  });
+
+  test('counts from the creation of the Node', () => {
+    const { judge, wait } = begun();
+    wait(100 * SECOND);
+    expect(judge({ createdAtMs: 41 * SECOND }, false).isLate).toBeUndefined();
+    expect(judge({ createdAtMs: 40 * SECOND }, false).isLate).toBe(true);
+  });
 });
 
 describe('a service that an agent no longer sees', () => {

@@ -5,13 +5,15 @@ import { selects } from '../../model/label-selector.ts';
 import type { Service } from '../../model/services.ts';
 import type { NodeRecord } from '../../state/node-record.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
-import { hasStarted, startedServices } from '../../state/started-services.ts';
+import { hasStarted, startedServices, wasReady } from '../../state/started-services.ts';
 import { hasReadyPod, judgeService, type Observer, type ServiceVerdict, type Sighting } from './verdict.ts';
 
 /** The state of a service on a node, as it is published. */
 export type ServiceReadiness = ServiceVerdict & {
   /** The state by the evidence alone, if it is another one because a guard or damping holds it back. */
   evidence?: ServiceVerdict;
+  /** It was never ready on the node, and its startup deadline is over. */
+  isLate?: true;
   /** Since when it has this state, as far as this replica knows; by the wall clock. */
   sinceMs: number;
   damping?: {
@@ -44,6 +46,8 @@ const STARTED: ServiceVerdict = {
 };
 
 type Memory = {
+  /** Its startup deadline is over. */
+  isLate?: boolean;
   /** The last state by the evidence; `undefined` before the first. */
   ready: boolean | undefined;
   damping: Damping;
@@ -69,6 +73,8 @@ export type ReadinessOptions = {
 export class ReadinessTracker {
   readonly #options: ReadinessOptions;
   readonly #memories = new WeakMap<NodeRecord, NodeMemory>();
+  /** When startup deadlines end, by the monotonic clock, each with its node. */
+  readonly #deadlines = new Map<Memory, { record: NodeRecord; endMs: number }>();
   /** The damped services, each with its node. */
   readonly #held = new Map<Memory, NodeRecord>();
 
@@ -84,17 +90,28 @@ export class ReadinessTracker {
     for (const service of this.#options.services()) {
       if (!selects(service.nodeSelector, snapshot.labels)) continue;
       const evidence = hasStarted(service, started) ? STARTED : judgeService(service, snapshot, now);
-      judgements.push(this.#judgeBy(memories?.get(service.name), evidence, { service, snapshot, now }));
+      const judgement = this.#judgeBy(memories?.get(service.name), evidence, { service, snapshot, now });
+      const { shown } = judgement;
+      if (shown.state === 'not-ready' && leftMs(service, snapshot, now, started) <= 0) shown.isLate = true;
+      judgements.push(judgement);
     }
     return judgements;
   }
 
   /**
-   * Remembers what was evaluated, for the next time. Returns the services that begin to be held back. To record the same
-   * again changes nothing.
+   * Remembers what was evaluated, for the next time. Returns the services that begin to be held back, and those whose
+   * startup deadline has just ended. To record the same again changes nothing.
    */
-  record(record: NodeRecord, snapshot: NodeSnapshot, judgements: readonly Judgement[], nowMs: number): Service[] {
+  record(
+    record: NodeRecord,
+    snapshot: NodeSnapshot,
+    judgements: readonly Judgement[],
+    now: Moment,
+  ): { heldBack: Service[]; late: Service[] } {
     const { observer } = this.#options;
+    const nowMs = now.monotonicMs;
+    const started = startedServices(snapshot);
+    const late: Service[] = [];
     const { name: node, agentVersion: version } = snapshot;
     if (version !== undefined) observer.sees(node, version, nowMs);
     const memories = this.#memoriesOf(record, this.#options.services());
@@ -103,11 +120,16 @@ export class ReadinessTracker {
       observer.record({ node, version, service: service.name, sighting }, nowMs);
       const memory = Object.assign(memories.get(service.name) ?? next, next);
       memories.set(service.name, memory);
+      if (shown.isLate && !memory.isLate) late.push(service);
+      memory.isLate = shown.isLate === true;
+      const endMs = nowMs + leftMs(service, snapshot, now, started);
+      if (endMs > nowMs && endMs < Number.POSITIVE_INFINITY) this.#deadlines.set(memory, { record, endMs });
+      else this.#deadlines.delete(memory);
       if (!shown.damping || this.#held.has(memory)) continue;
       this.#held.set(memory, record);
       heldBack.push(service);
     }
-    return heldBack;
+    return { heldBack, late };
   }
 
   /** Forgets the services that are gone, when the list of services is another one. */
@@ -120,9 +142,14 @@ export class ReadinessTracker {
     return byName;
   }
 
-  /** Nodes on which a service has just ceased to be held back. */
+  /** Nodes on which a service has just ceased to be held back, or its startup deadline has ended. */
   released(nowMs: number): string[] {
     const released: string[] = [];
+    for (const [memory, { record, endMs }] of this.#deadlines) {
+      if (endMs > nowMs && !record.ended) continue;
+      this.#deadlines.delete(memory);
+      if (!record.ended) released.push(record.name);
+    }
     for (const [memory, record] of this.#held) {
       if (memory.damping.heldUntilMs > nowMs && !record.ended) continue;
       this.#held.delete(memory);
@@ -162,6 +189,18 @@ export class ReadinessTracker {
     if (shown.state !== evidence.state) shown.evidence = evidence;
     return { service, sighting, next, shown };
   }
+}
+
+/** Milliseconds until a service that was never ready on a node is late; infinite where it cannot be. */
+function leftMs(
+  service: Service,
+  { createdAtMs }: NodeSnapshot,
+  { wallMs }: Moment,
+  started: ReadonlyMap<string, string>,
+): number {
+  const { startupDeadlineMs } = service;
+  if (startupDeadlineMs === undefined || wasReady(service, started)) return Number.POSITIVE_INFINITY;
+  return createdAtMs + startupDeadlineMs - wallMs;
 }
 
 function sightingOf(

@@ -69,7 +69,7 @@ test.each([
   [{ podz: {} }, 'spec.podz'],
   [{ probe: { tcp: { port: 1 } } }, 'spec.probe'],
   [{ checks: undefined }, 'spec.checks'],
-  [{ startupDeadline: '10m' }, 'spec.startupDeadline'],
+  [{ startupDeadline: '10' }, 'spec.startupDeadline'],
   [
     { nodeSelector: { matchExpressions: [{ key: 'a', operator: 'Gt', values: ['1'] }] } },
     'spec.nodeSelector.matchExpressions[0].operator',

@@ -1,6 +1,7 @@
 import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { NodeService } from '../../kube/objects.ts';
-import { labelSelector, objectOf, oneOf, text } from '../../model/known-fields.ts';
+import { durationMs } from '../../model/duration.ts';
+import { duration, labelSelector, objectOf, oneOf, text } from '../../model/known-fields.ts';
 import type { LabelSelector } from '../../model/label-selector.ts';
 import type { Publication, Service } from '../../model/services.ts';
 import { checks, readChecks, type WrittenCheck } from './written-checks.ts';
@@ -24,6 +25,7 @@ type Spec = {
   nodeSelector?: LabelSelector;
   checks?: readonly WrittenCheck[];
   mode?: Service['mode'];
+  startupDeadline?: string;
   publish?: Publication;
 };
 
@@ -32,6 +34,7 @@ const unknownField = objectOf(
   {
     nodeSelector: labelSelector,
     mode: oneOf('Continuous', 'Startup'),
+    startupDeadline: duration,
     publish: objectOf(
       {},
       {
@@ -47,14 +50,16 @@ const unknownField = objectOf(
 export function observeNodeService({ metadata, spec = {}, status }: NodeService): ObservedNodeService {
   const { uid, name, generation = 0 } = metadata;
   const createdAtMs = Date.parse(metadata.creationTimestamp ?? '') || 0;
-  const { nodeSelector, mode = 'Continuous', publish, ...written } = spec as Spec;
+  const { nodeSelector, mode = 'Continuous', startupDeadline, publish, ...written } = spec as Spec;
   const unknown = unknownField(spec, 'spec');
+  const deadlineMs = startupDeadline === undefined ? undefined : durationMs(startupDeadline);
   const service: Service = {
     name,
     ...(nodeSelector ? { nodeSelector } : {}),
     // What is not understood is refused, and nothing is made of it.
     checks: unknown === undefined ? readChecks(name, written.checks ?? []) : [],
     mode,
+    ...(deadlineMs === undefined ? {} : { startupDeadlineMs: deadlineMs }),
     publish: publish ? readPublication(publish) : { label: `${SERVICE_LABEL_PREFIX}${name}` },
     origin: { kind: 'object', uid, generation, createdAtMs },
   };
