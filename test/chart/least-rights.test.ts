@@ -74,11 +74,12 @@ describe('rights', () => {
         a: checking(pods('drivers')),
         b: checking({ anyOf: [contained] }),
         c: checking({ tcp: { port: 1 } }),
+        d: checking({ condition: { type: 'A', reporter: { ...pods('monitors').pods } } }),
       },
       holds: { d: pods('ci') },
       watchNamespaces: ['drivers', 'later'],
     };
-    const namespaces = ['ci', 'drivers', 'gitpod', 'later', 'rollcall'];
+    const namespaces = ['ci', 'drivers', 'gitpod', 'later', 'monitors', 'rollcall'];
     expect(namespacesOfPods(await renderObjects(helm, values))).toEqual(namespaces);
     const config = { schedulerPodSelector: 'app=build', schedulerNamespace: 'builds' };
     const scheduler = { enabled: true, clientCaConfigMapName: 'schedulers' };

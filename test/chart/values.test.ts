@@ -141,6 +141,11 @@ describe('values are refused', () => {
       { services: { mirror: contained({ tcp: { port: 1, host: 'Loopback' } }) } },
       /services\.mirror\.checks\.check\.anyOf\.contained\.tcp\.host: .*agent\.hostNetwork/,
     ],
+    [
+      'of what only pods can tell, of agents on the network of the host',
+      { services: { net: checking({ kubernetesService: {} }) }, agent: { hostNetwork: true } },
+      /services\.net\.checks\.check\.kubernetesService: .*agent\.hostNetwork/,
+    ],
     ['of a path that is none', { agent: { probePaths: ['run'] } }, /probePaths/],
     ['of feature files at no path', { agent: { featuresDir: 'features.d' } }, /featuresDir/],
     ['of a namespace that is none', { watchNamespaces: ['a b'] }, /watchNamespaces/],

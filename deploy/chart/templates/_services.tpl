@@ -14,6 +14,7 @@
 {{- range $spec := values (omit .Values.services "allowedPrefixes") -}}
 {{- range $check := include "rollcall.services.checks" $spec | fromJsonArray -}}
 {{- with $check.pods }}{{ $namespaces = append $namespaces .namespace }}{{ end -}}
+{{- with ($check.condition | default dict).reporter }}{{ $namespaces = append $namespaces .namespace }}{{ end -}}
 {{- end -}}
 {{- end -}}
 {{- if or .Values.coordinator.config.evict (has "*" $namespaces) }}{{ $namespaces = list "*" }}{{ end -}}
@@ -73,6 +74,9 @@
 {{- $field := printf "%s.%s.%s" $place $check.place $kind -}}
 {{- if and (eq ($settings.host | default "") "Loopback") (not $root.Values.agent.hostNetwork) -}}
 {{- fail (printf "%s.host: Loopback is the loopback of the agent's own pod: set agent.hostNetwork, or leave host out" $field) -}}
+{{- end -}}
+{{- if and (has $kind (list "dns" "kubernetesService")) $root.Values.agent.hostNetwork -}}
+{{- fail (printf "%s: agents on the network of the host cannot tell what pods reach: set agent.hostNetwork to false, or remove the check" $field) -}}
 {{- end -}}
 {{- $paths := dict "socket" $settings.socket -}}
 {{- if has $kind (list "unix" "file") }}{{ $_ := set $paths "path" $settings.path }}{{ end -}}

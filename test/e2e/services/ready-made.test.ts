@@ -15,7 +15,12 @@ const FILES = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml'));
 
 type NodeService = KubeObject & {
   spec: {
-    checks: { pods?: { namespace: string }; csi?: { socket: string }; unix?: { path: string } }[];
+    checks: {
+      pods?: { namespace: string };
+      condition?: { reporter?: { namespace: string } };
+      csi?: { socket: string };
+      unix?: { path: string };
+    }[];
     publish?: { taint?: { key: string } };
   };
 };
@@ -43,6 +48,7 @@ const setting = (text: string, name: string): string[] => {
 
 test('there is one for what many clusters have', () => {
   const names = ['ebs-csi', 'efs-csi', 'gce-pd-csi', 'azure-disk-csi', 'cilium', 'calico', 'nvidia-device-plugin'];
+  names.push('node-problem-detector', 'eks-node-monitoring-agent');
   names.push('amd-device-plugin', 'intel-gpu-plugin', 'fluent-bit', 'spegel', 'registry-mirror', 'node-local-dns');
   expect(FILES.map((file) => file.replace('.yaml', '')).toSorted()).toEqual(names.toSorted());
 });
@@ -56,7 +62,8 @@ describe.each(FILES)('%s', (file) => {
     expect(text).toMatch(/^# services\.allowedPrefixes: as delivered$/m);
     expect(object.metadata.name).toBe(file.replace('.yaml', ''));
     const { checks } = object.spec;
-    expect(setting(text, 'watchNamespaces')).toEqual(checks.flatMap(({ pods }) => pods?.namespace ?? []));
+    const namespaces = checks.flatMap(({ pods, condition }) => pods?.namespace ?? condition?.reporter?.namespace ?? []);
+    expect(setting(text, 'watchNamespaces')).toEqual([...new Set(namespaces)]);
     const paths = checks.flatMap(({ csi, unix }) => csi?.socket ?? unix?.path ?? []);
     expect(setting(text, 'agent.probePaths')).toEqual(paths.map((each) => path.dirname(each)));
   });

@@ -47,7 +47,11 @@ export type PolicyBinding = { metadata: Metadata; spec?: { policyName?: string }
 type Condition = { type: string; status: string; reason?: string; message?: string };
 
 /** A check of a NodeService, as far as it needs rights. */
-type NodeServiceCheck = { pods?: { namespace?: string }; anyOf?: NodeServiceCheck[] };
+type NodeServiceCheck = {
+  pods?: { namespace?: string };
+  condition?: { reporter?: { namespace?: string } };
+  anyOf?: NodeServiceCheck[];
+};
 
 export type NodeService = {
   metadata: Metadata;

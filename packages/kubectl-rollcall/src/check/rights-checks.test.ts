@@ -96,7 +96,13 @@ test('it watches pods in the namespace of Gitpod, and in the namespaces of NodeS
   const nodeServices = {
     value: ['drivers', 'drivers', 'gitpod'].map((namespace) => ({
       metadata: { name: 'a' },
-      spec: { checks: [{ pods: { namespace } }, { anyOf: [{ pods: { namespace: 'plugins' } }, {}] }] },
+      spec: {
+        checks: [
+          { pods: { namespace } },
+          { anyOf: [{ pods: { namespace: 'plugins' } }, {}] },
+          { condition: { reporter: { namespace: 'monitors' } } },
+        ],
+      },
     })),
   };
   const asked = await rights({ ...config({ namespace: 'gitpod' }), nodeServices });
@@ -105,6 +111,7 @@ test('it watches pods in the namespace of Gitpod, and in the namespaces of NodeS
     'watch pods. gitpod',
     'watch pods. drivers',
     'watch pods. plugins',
+    'watch pods. monitors',
   ]);
 });
 

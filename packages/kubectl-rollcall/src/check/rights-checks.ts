@@ -64,13 +64,13 @@ function isServed({ group, resource, unlisted }: WatchedResource, crds: Evidence
   return unlisted !== 'empty' || orWhenMissing(crds, []).includes(`${resource}.${group}`);
 }
 
-/** The rights to watch the pods of agents, of Gitpod, and of every NodeService that asks for pods. */
+/** The rights to watch the pods of agents, of Gitpod, and of every NodeService that asks for pods or for a reporter. */
 function podRightsOf({ namespace, config, nodeServices }: Evidence): Right[] {
   const { gitpod, namespace: ofGitpod = 'default' } = settingsOf(config);
   const ofServices = orWhenMissing(nodeServices, [])
     .flatMap(({ spec }) => spec?.checks ?? [])
     .flatMap((check) => [check, ...(check.anyOf ?? [])])
-    .flatMap(({ pods }) => pods?.namespace ?? []);
+    .flatMap(({ pods, condition }) => pods?.namespace ?? condition?.reporter?.namespace ?? []);
   const namespaces = new Set([namespace, ...(gitpod === false ? [] : [String(ofGitpod)]), ...ofServices]);
   return [...namespaces].flatMap((each) => all(WATCHED.pods.verbs, { group: '', resource: 'pods', namespace: each }));
 }
