@@ -69,7 +69,7 @@ describeInBrowser('the page', (open) => {
     await expect.poll(() => chain.getByRole('listitem').allInnerTexts()).toHaveLength(5);
     const steps = (await chain.getByRole('listitem').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '));
     expect(steps[0]).toMatch(/Pod default\/ws-daemon-down is Ready/);
-    expect(steps[1]).toMatch(/Probe tcp 10\.0\.0\.7:8080 refused the connection twice/);
+    expect(steps[1]).toMatch(/Check probe tcp 10\.0\.0\.7:8080 refused the connection twice/);
     expect(steps[2]).toMatch(/Agent The agent is heard, last report \d+ s ago/);
     expect(steps[3]).toMatch(/Verdict not ready since .*: the probe fails/);
     expect(steps[4]).toMatch(/Label gitpod\.io\/ws-daemon_ready_ns_default: is to be absent, and it is/);

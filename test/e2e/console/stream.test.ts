@@ -102,7 +102,10 @@ test('lists the services, with what tells and on how many nodes each is ready', 
     { name: 'ws-daemon', origin: 'built-in', accepted: true, publish: { label: WS_DAEMON_READY }, nodes: all },
     {
       name: 'registry-facade',
-      evidence: [expect.stringContaining('pod'), expect.stringContaining('probe')],
+      checks: [
+        { name: 'pod', what: expect.stringContaining('pod') },
+        { name: 'probe', what: expect.stringContaining('probe') },
+      ],
       nodes: all,
     },
   ]);

@@ -79,5 +79,5 @@ test('a taint that is new, or edited, begins on ten nodes, and goes on once it w
   await becomesReadyOn(second);
   await untilHaving('b:PreferNoSchedule', NODES.length - 2);
   expect((await taints()).size).toBe(NODES.length - 2);
-  expect(await conditionOf(api, 'driver', 'Ready')).toMatch(/Ready on 2 of 14 nodes/);
+  expect(await conditionOf(api, 'driver', 'NodesReady')).toMatch(/Ready on 2 of 14 nodes/);
 });
