@@ -80,7 +80,7 @@ export class FleetAgent {
   /** Whether the coordinator assigns other checks than before. */
   #isToldAnew(services: readonly { name: string; digest: string }[] | undefined): boolean {
     if (!services) return false;
-    this.#services = services.map(({ name }) => name);
+    this.#services = services.map(({ name }) => name.split('/')[0] ?? '');
     this.#checks = new Map(services.map(({ name, digest }) => [name, digest]));
     this.#look();
     return true;
@@ -137,14 +137,15 @@ export class FleetAgent {
   }
 }
 
-/** `checks`: digests of the assigned checks, by service. */
+/** `checks`: digests of the assigned checks, by name. `notReady`: services. */
 export function contentOf(
   checks: ReadonlyMap<string, string>,
   notReady: ReadonlySet<string>,
   since = new Date().toISOString(),
 ): ReportContent {
   const services = [...checks].map(([name, digest]) => {
-    const ready = !notReady.has(name);
+    // A check of a NodeService is named SERVICE/CHECK.
+    const ready = !notReady.has(name.split('/')[0] ?? '');
     return { name, ready, since, evidence: ready ? 'The service answered' : 'Connection refused', digest };
   });
   return { services, devices: DEVICES, facts: { 'cpu.model': 'A processor of the fleet', 'cpu.count': '16' } };

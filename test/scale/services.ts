@@ -13,7 +13,6 @@ const CRD = path.resolve(import.meta.dirname, '../../deploy/crds/nodeservices.ya
 const NODE_SERVICES = '/apis/rollcall.dev/v1alpha1/nodeservices';
 const SERVICES = 200;
 const CHANGING = 10;
-const CHECK = 'port';
 const WAIT = { timeoutMs: 600_000, everyMs: 500 };
 
 type Status = KubeObject & { status?: { nodes?: { ready: number } } };
@@ -71,7 +70,7 @@ async function createServices({ cluster }: Lab): Promise<void> {
       metadata: { name },
       spec: {
         nodeSelector: { matchLabels: { [GROUP_LABEL]: groupOf(name) } },
-        checks: [{ name: CHECK, http: { port: 9000, path: '/healthz' } }],
+        checks: [{ name: 'port', http: { port: 9000, path: '/healthz' } }],
         publish,
       },
     });
@@ -96,7 +95,7 @@ async function allReady({ cluster, fleet }: Lab): Promise<number> {
 async function requestsFor(lab: Lab, name: string, ready: boolean): Promise<Record<'PATCH' | 'APPLY', number>> {
   const counts = async () => ({ PATCH: await lab.nodeRequests('PATCH'), APPLY: await lab.nodeRequests('APPLY') });
   const before = await counts();
-  await lab.fleet.report([name], { ready, services: TAINTED.map((service) => `${service}/${CHECK}`) });
+  await lab.fleet.report([name], { ready, services: TAINTED });
   await waitFor(
     'the node to say so',
     async () => {

@@ -19,7 +19,10 @@ export function askInside(dir: string, name: string, question: { clockOffsetMs?:
     socket.on('data', (text: string) => {
       answer += text;
     });
-    socket.on('end', () => resolve(JSON.parse(answer) as Inside));
+    // A program that is killed meanwhile ends the connection without an answer.
+    socket.on('end', () =>
+      answer === '' ? reject(new Error(`${name} did not answer`)) : resolve(JSON.parse(answer) as Inside),
+    );
     socket.on('error', reject);
     socket.write(JSON.stringify(question));
   });
