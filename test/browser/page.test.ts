@@ -44,7 +44,7 @@ describeInBrowser('the page', (open) => {
     for (const name of ['silent', 'held', 'guarded', 'unsure']) console.remove(name);
     await expect.poll(() => heading(page)).toBe('All 23 nodes are ready.');
     console.set({ guards: ['pool gpu'], dryRun: true });
-    await page.getByText('Most agents of the pool gpu are silent at once').waitFor();
+    await page.getByText('Most agents or reporters are silent at once (pool gpu)').waitFor();
     await page.getByText('dry run', { exact: true }).waitFor();
     expect(await page.title()).toBe('rollcall');
   });

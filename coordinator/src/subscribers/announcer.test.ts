@@ -58,7 +58,7 @@ test('a new term begins with what it finds', () => {
   shows('true', 'ready');
   announcer.guards(newTerm(), []);
   shows(undefined, 'not-ready', { at: nodeRecord() });
-  expect(news).toEqual(['SilenceGuardActive: So many agents are silent (fleet) that silence removes no labels']);
+  expect(news).toEqual(['SilenceGuardActive: So many agents or reporters are silent (fleet) that silence removes no labels']);
 });
 
 test('a node is taken as it is at first sight alone, and each write counts from there', () => {
@@ -218,8 +218,8 @@ test('each guard against silence is told once when it begins, and once when it e
     announcer.guards(term, active);
     announcer.guards(term, active);
   }
-  const began = (guard: string) => `So many agents are silent (${guard}) that silence removes no labels`;
-  const ended = (guard: string) => `Agents report again (${guard}): silence removes labels as before`;
+  const began = (guard: string) => `So many agents or reporters are silent (${guard}) that silence removes no labels`;
+  const ended = (guard: string) => `Agents or reporters are back (${guard}): silence removes labels as before`;
   const told = (type: string, reason: string, message: string) => ({ subject: LEASE, type, reason, message });
   expect(events).toEqual([
     told('Warning', 'SilenceGuardActive', began('fleet')),

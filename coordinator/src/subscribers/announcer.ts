@@ -133,11 +133,11 @@ export class Announcer {
     const subject = leaseSubject(this.#options.lease);
     const now = new Set(active);
     for (const guard of now.difference(before)) {
-      const message = `So many agents are silent (${guard}) that silence removes no labels`;
+      const message = `So many agents or reporters are silent (${guard}) that silence removes no labels`;
       this.#options.record({ subject, type: 'Warning', reason: 'SilenceGuardActive', message });
     }
     for (const guard of before.difference(now)) {
-      const message = `Agents report again (${guard}): silence removes labels as before`;
+      const message = `Agents or reporters are back (${guard}): silence removes labels as before`;
       this.#options.record({ subject, type: 'Normal', reason: 'SilenceGuardCleared', message });
     }
     this.#guards.set(term, now);

@@ -110,7 +110,7 @@ function Banners() {
       {guards.map((guard) => (
         <Notice key={guard} kind="warn">
           <Foreign
-            text={`Most agents of the ${guard} are silent at once. The network is doubted, not the nodes: their labels stay.`}
+            text={`Most agents or reporters are silent at once (${guard}). The network is doubted, not the nodes: their labels stay.`}
           />
         </Notice>
       ))}

@@ -78,7 +78,7 @@ describe('findings', () => {
     expect(found([{}], { guards: ['fleet'] })).toEqual([
       {
         severity: 'fail',
-        text: 'A guard is active (fleet): so many agents are silent that silence removes no labels',
+        text: 'A guard is active (fleet): so many agents or reporters are silent that silence removes no labels',
         cure: 'check the network between nodes and coordinator (port 8443), and the latest rollout',
       },
     ]);

@@ -84,7 +84,7 @@ function leaderFindings(replica: ReplicaDocument, nodes: readonly NodeSummary[])
 
 function guardFindings({ guards, heldWithdrawals }: ReplicaDocument): Finding[] {
   const silence = guards.map((guard): Finding => {
-    const text = `A guard is active (${guard}): so many agents are silent that silence removes no labels`;
+    const text = `A guard is active (${guard}): so many agents or reporters are silent that silence removes no labels`;
     return {
       severity: 'fail',
       text,

@@ -75,7 +75,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
     expr: 'max by (namespace, scope) (rollcall_coordinator_guard_active) > 0',
     for: '1m',
     severity: 'critical',
-    summary: 'So many agents are silent that silence removes no labels',
+    summary: 'So many agents or reporters are silent that silence removes no labels',
     description:
       'A guard is active in {{ $labels.namespace }} (scope {{ $labels.scope }}): nodes keep their labels although their agents are silent.',
     cases: [

@@ -64,7 +64,7 @@ export const ANSWER_ROWS: readonly Row[] = [
       },
       {
         title: 'Active guards',
-        description: 'So many agents are silent that silence removes no labels.',
+        description: 'So many agents or reporters are silent that silence removes no labels.',
         unit: 'short',
         queries: [{ expr: 'max(rollcall_coordinator_guard_active)', legend: '' }],
         shown: NONE,
