@@ -58,8 +58,8 @@ type Memory = {
 /** The memory of a node, by service, for this list of services. */
 type NodeMemory = { services: readonly Service[]; byName: Map<string, Memory> };
 
-/** The judgement of a service from a snapshot, and the memory to keep. */
-export type Judgement = { service: Service; sighting: Sighting; next: Memory; shown: ServiceReadiness };
+/** The judgement of a service from a snapshot, and the memory to keep. `leftMs`: until its startup deadline, or infinite. */
+export type Judgement = { service: Service; sighting: Sighting; next: Memory; shown: ServiceReadiness; leftMs: number };
 
 export type ReadinessOptions = {
   services: () => readonly Service[];
@@ -92,8 +92,9 @@ export class ReadinessTracker {
       const evidence = hasStarted(service, started) ? STARTED : judgeService(service, snapshot, now);
       const judgement = this.#judgeBy(memories?.get(service.name), evidence, { service, snapshot, now });
       const { shown } = judgement;
-      if (shown.state === 'not-ready' && leftMs(service, snapshot, now, started) <= 0) shown.isLate = true;
-      judgements.push(judgement);
+      const left = leftMs(service, snapshot, now, started);
+      if (shown.state === 'not-ready' && left <= 0) shown.isLate = true;
+      judgements.push({ ...judgement, leftMs: left });
     }
     return judgements;
   }
@@ -110,20 +111,18 @@ export class ReadinessTracker {
   ): { heldBack: Service[]; late: Service[] } {
     const { observer } = this.#options;
     const nowMs = now.monotonicMs;
-    const started = startedServices(snapshot);
     const late: Service[] = [];
     const { name: node, agentVersion: version } = snapshot;
     if (version !== undefined) observer.sees(node, version, nowMs);
     const memories = this.#memoriesOf(record, this.#options.services());
     const heldBack: Service[] = [];
-    for (const { service, sighting, next, shown } of judgements) {
+    for (const { service, sighting, next, shown, leftMs: left } of judgements) {
       observer.record({ node, version, service: service.name, sighting }, nowMs);
       const memory = Object.assign(memories.get(service.name) ?? next, next);
       memories.set(service.name, memory);
       if (shown.isLate && !memory.isLate) late.push(service);
       memory.isLate = shown.isLate === true;
-      const endMs = nowMs + leftMs(service, snapshot, now, started);
-      if (endMs > nowMs && endMs < Number.POSITIVE_INFINITY) this.#deadlines.set(memory, { record, endMs });
+      if (left > 0 && left < Number.POSITIVE_INFINITY) this.#deadlines.set(memory, { record, endMs: nowMs + left });
       else this.#deadlines.delete(memory);
       if (!shown.damping || this.#held.has(memory)) continue;
       this.#held.set(memory, record);
@@ -170,7 +169,7 @@ export class ReadinessTracker {
     memory: Memory | undefined,
     evidence: ServiceVerdict,
     { service, snapshot, now }: { service: Service; snapshot: NodeSnapshot; now: Moment },
-  ): Judgement {
+  ): Omit<Judgement, 'leftMs'> {
     const { ready, damping, shown: shownBefore, sinceMs } = memory ?? firstMemory(now);
     const sighting = sightingOf(service, snapshot, { evidence, wasReady: ready === true });
     const heldUntilMs = this.#options.observer.heldUntilMs(
