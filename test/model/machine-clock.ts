@@ -1,5 +1,8 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 
+/** Less than this is left by rounding alone: the clock of the world would not move for it, and it would be due for ever. */
+const ROUNDING_MS = 1e-6;
+
 /** The clocks of a machine: while it is suspended, the monotonic one stands still, and nothing is called back. */
 export class MachineClock implements Clock {
   readonly #world: Clock;
@@ -46,8 +49,9 @@ export class MachineClock implements Clock {
     let cancel = () => {};
     const look = () => {
       if (isCancelled) return;
+      const leftMs = dueMs - this.monotonic();
       if (this.isSuspended) this.#late.push(look);
-      else if (this.monotonic() < dueMs) cancel = this.#world.after(dueMs - this.monotonic(), look);
+      else if (leftMs > ROUNDING_MS) cancel = this.#world.after(leftMs, look);
       else callback();
     };
     cancel = this.#world.after(delayMs, look);
