@@ -58,7 +58,9 @@ test('a new term begins with what it finds', () => {
   shows('true', 'ready');
   announcer.guards(newTerm(), []);
   shows(undefined, 'not-ready', { at: nodeRecord() });
-  expect(news).toEqual(['SilenceGuardActive: So many agents or reporters are silent (fleet) that silence removes no labels']);
+  expect(news).toEqual([
+    'SilenceGuardActive: So many agents or reporters are silent (fleet) that silence removes no labels',
+  ]);
 });
 
 test('a node is taken as it is at first sight alone, and each write counts from there', () => {

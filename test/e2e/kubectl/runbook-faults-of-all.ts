@@ -173,7 +173,11 @@ export const OF_ALL: readonly (readonly Fault[])[] = [
       series: { scope: 'fleet' },
       cause: (stage) => Promise.all(ALL.map((number) => stage.agent(number).kill('SIGSTOP'))),
       seen: () => [
-        { event: 'SilenceGuardActive', about: 'rollcall-coordinator', says: /So many agents or reporters are silent \(fleet\)/ },
+        {
+          event: 'SilenceGuardActive',
+          about: 'rollcall-coordinator',
+          says: /So many agents or reporters are silent \(fleet\)/,
+        },
       ],
       fix: (stage) => Promise.all(ALL.map((number) => stage.agent(number).kill('SIGCONT'))),
     },
