@@ -186,6 +186,8 @@ function withConditions(node: Node, applied: readonly NodeCondition[], released:
     const condition = merged.get(type);
     if (!field.startsWith('condition:') || !condition) continue;
     if (name === undefined) merged.delete(type);
+    // The API server never leaves out a status, which is a text without `omitempty`.
+    else if (name === 'status') merged.set(type, { ...condition, status: '' });
     else
       merged.set(type, Object.fromEntries(Object.entries(condition).filter(([key]) => key !== name)) as NodeCondition);
   }
