@@ -246,9 +246,10 @@ describe('nextStep', () => {
         for (const each of happenings) {
           if ('days' in each && each.what === 'time') {
             world.live(world.nowMs + each.days * DAY, check);
-            leaderlessDays = 0;
+            // A leader that goes before a new authority has spread could not sign with it.
+            leaderlessDays = each.days * DAY > 2 * PROPAGATION_MS ? 0 : leaderlessDays + each.days;
           } else if ('days' in each) {
-            const days = Math.min(each.days, 29 - leaderlessDays);
+            const days = Math.max(0, Math.min(each.days, 29 - leaderlessDays));
             world.nowMs += days * DAY;
             leaderlessDays += days;
           }
