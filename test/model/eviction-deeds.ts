@@ -37,7 +37,9 @@ export const EVICTION_DEEDS: Readonly<Record<string, Deed>> = {
   }),
   'a node with pods for a service is silent for a while': deed(({ world, truth, service, random, pick }) => {
     const key = readyLabel(service, 'default');
-    world.bindWorkload(pick(PODS), { node: truth.name, key, value: 'true' });
+    // No scheduler binds a pod to a node without the label.
+    if (world.nodes.get(truth.name)?.metadata.labels?.[key] === 'true')
+      world.bindWorkload(pick(PODS), { node: truth.name, key, value: 'true' });
     truth.reachable = false;
     world.later(60_000 + random() * 60_000, () => {
       truth.reachable = true;
