@@ -41,7 +41,7 @@ describe('values are refused', () => {
     ['of a CA without its Secret', { tls: { caConfigMapName: 'ca' } }, /tls\.secretName/],
     ['of schedulers without a CA for their certificates', { scheduler: { enabled: true } }, /clientCaConfigMapName/],
     [
-      'of a port that everybody may ask without a certificate',
+      'of a port that any client may ask without a certificate',
       { scheduler: { enabled: true, clientCertificates: false } },
       /scheduler\.addressRanges: name the addresses of kube-scheduler, .* scheduler\.clientCertificates=true/,
     ],

@@ -175,7 +175,7 @@ async function optionalApiServerArgs(
   return [...args, ...(options.apiServerArgs ?? [])];
 }
 
-/** Ready is also that the namespace that everybody expects is there; it is made a moment after /readyz says yes. */
+/** Ready is also that the default namespace is there; it is made a moment after /readyz says yes. */
 async function isApiServerReady(api: ApiClient): Promise<boolean> {
   const ready = await api.exchange('GET', '/readyz');
   if (ready.status !== 200) return false;

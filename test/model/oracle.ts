@@ -123,7 +123,7 @@ function impliedKeys({ rulesOn }: World, { nfd }: NodeTruth, { metadata }: Node,
 
 /**
  * §3, §10: while a workspace or a pod of a NodeHold is on the node. Taken by force while it is wanted, and released
- * afterwards: what was a person's may then be anybody's. The annotation of Karpenter is for its own nodes.
+ * afterwards: what a person set may since have another owner. The annotation of Karpenter is for its own nodes.
  */
 function wantScaleDown(
   wants: Map<string, Want>,

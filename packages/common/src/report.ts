@@ -12,7 +12,7 @@ export function isProbeName(text: string): boolean {
   return text.length <= PROBE_NAME_LENGTH_MAX && PROBE_NAME.test(text);
 }
 
-/** What the agent says about one probe of its node, by the name with which it was told of it. */
+/** What the agent says about one probe of its node, by the name that its assignment has. */
 export type ServiceReport = {
   name: string;
   ready: boolean;

@@ -194,7 +194,7 @@ describe('a probe of pods of which none can be probed', () => {
     expect(judge({ pods: [pod({ labels })] }, socket).state).toBe('unknown');
   });
 
-  test('is unknown while the pods are, or the agent was not told of one that can be probed', () => {
+  test('is unknown while the pods are, or the agent was assigned none that can be probed', () => {
     expect(judge({ podsKnown: () => false }).state).toBe('unknown');
     expect(judge({ pods: [pod({ labels })] }).state).toBe('unknown');
     expect(judge({ freshness: { state: 'unheard' } }).state).toBe('unknown');
