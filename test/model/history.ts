@@ -164,11 +164,14 @@ function act(world: World, { deed, number }: Step): string {
 const SETTLE_MS = 50_000;
 const QUIET_MS = 60_000;
 
-/** Faults end, agents live; then what was held back is waited for. A quiet minute must be quiet. */
+/** Faults end, one agent lives on each node; then what was held back is waited for. A quiet minute must be quiet. */
 async function rest(world: World, judge: Judge): Promise<void> {
   world.heal();
   const { clock } = world;
-  for (const truth of world.truths.values()) if (truth.alive.size === 0) world.startAgent(truth);
+  for (const truth of world.truths.values()) {
+    for (const agent of truth.agents.slice(0, -1)) world.endAgentPod(truth, agent);
+    if (truth.alive.size === 0) world.startAgent(truth);
+  }
   await clock.advance(SETTLE_MS);
   while (judge.excusedUntilMs > world.nowMs && judge.violations.length === 0)
     await clock.advance(Math.max(1000, judge.excusedUntilMs + 5000 - world.nowMs));
