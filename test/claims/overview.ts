@@ -13,6 +13,7 @@ const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 const stale = coordinatorDefault('staleAfterSeconds');
 const grace = seconds('coordinator/src/state/presence.ts', 'LEAVING_GRACE_MS');
 const oldest = VERSIONS[0];
+const fewest = numberIn('coordinator/src/state/report-pacing.ts', /HEARTBEAT_SECONDS_MIN = ([0-9]+);/);
 const share = numberIn('coordinator/src/state/report-pacing.ts', /windowSeconds \* ([0-9.]+),/);
 const authorityDays = numberIn(AUTHORITY, /AUTHORITY_LIFE_MS = ([0-9]+) \* DAY_MS/);
 const authorityMonths = Math.round(
@@ -32,7 +33,7 @@ const resources = (program: string) => {
 /** Documents for a reader who does not know rollcall yet. */
 export const OVERVIEW: Claims = {
   'README.md': [
-    `report, every ${agentDefault('heartbeatSeconds')} s`,
+    `report, every ${fewest} to ${Math.floor(share * stale)} s`,
     `Kubernetes ${oldest} or newer`,
     `its node loses its readiness labels after ${stale} s`,
     `the right answer: ${kinds}`,

@@ -5,8 +5,8 @@ import type { NodeTruth } from './truth.ts';
 import { hasOtherLists, isOfMachine } from './verdicts.ts';
 import type { World } from './world.ts';
 
-/** A report interval of 10 s, a watch that is late, and what an agent of the model needs to look. */
-export const NOTICED_MS = 13_000;
+/** A report interval of 2 s, a watch that is late, and what an agent of the model needs to look. */
+export const NOTICED_MS = 5000;
 
 /** §10: a NodeService is noticed by every agent that it concerns within one report interval. */
 export class Assignments {
@@ -25,9 +25,16 @@ export class Assignments {
     const pod = truth.pods[pods ?? ''];
     const hasPlace = pods === undefined || (pod !== undefined && isOfMachine(pod, truth));
     const isAssigned = port !== undefined && hasPlace && !isStarted(truth, service);
-    const isHeard =
-      hearing === 'speaks' && truth.reachable && truth.alive.size === 1 && !hasOtherLists(truth) && this.#world.decided;
-    if (!isAssigned || !isHeard || truth.said?.checks.has(checkId(name, spec.checks))) {
+    const { decided, serviceWrites } = this.#world;
+    const isHeard = hearing === 'speaks' && truth.reachable && truth.alive.size === 1 && !hasOtherLists(truth);
+    // While the watch is lost, agents keep the list that they have.
+    if (
+      !isAssigned ||
+      !isHeard ||
+      !decided ||
+      serviceWrites.areLost ||
+      truth.said?.checks.has(checkId(name, spec.checks))
+    ) {
       this.#unsaidMs.delete(id);
       return undefined;
     }

@@ -172,6 +172,7 @@ async function rest(world: World, judge: Judge): Promise<void> {
     for (const agent of truth.agents.slice(0, -1)) world.endAgentPod(truth, agent);
     if (truth.alive.size === 0) world.startAgent(truth);
   }
+  world.happened();
   await clock.advance(SETTLE_MS);
   while (judge.excusedUntilMs > world.nowMs && judge.violations.length === 0)
     await clock.advance(Math.max(1000, judge.excusedUntilMs + 5000 - world.nowMs));

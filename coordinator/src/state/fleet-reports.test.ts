@@ -37,7 +37,7 @@ describe('the reply to a report', () => {
     const { fleet } = started();
     expect(fleet.accept({ ...full('b', 1), node: 'gone' }, { ...by('p'), node: 'gone' })).toEqual({
       admission: 'ignored',
-      reply: { nextReportSeconds: 10, newSession: true },
+      reply: { nextReportSeconds: 2, newSession: true },
     });
   });
 
@@ -52,7 +52,7 @@ describe('the reply to a report', () => {
   test('asks for a new session where the report does not count, and has no list of services then', () => {
     const { fleet } = started();
     expect(fleet.accept(full('b', 1), by('p')).reply).not.toHaveProperty('newSession');
-    const reply = { nextReportSeconds: 10, newSession: true };
+    const reply = { nextReportSeconds: 2, newSession: true };
     expect(fleet.accept(full('b', 1), by('p'))).toEqual({ admission: 'ignored', reply });
     expect(fleet.accept(full('b', Number.MAX_SAFE_INTEGER), by('p'))).toEqual({ admission: 'ignored', reply });
     fleet.accept(full('c', 1), by('p'));
@@ -78,7 +78,7 @@ describe('the reply to a report', () => {
       heartbeat('b', 3, { servicesDigest }),
     ].entries()) {
       const { reply } = fleet.accept({ ...report, sequence: sequence + 2 }, by('p'));
-      expect(reply).toEqual({ nextReportSeconds: 10 });
+      expect(reply).toEqual({ nextReportSeconds: 2 });
     }
     services = [];
     const { reply } = fleet.accept(heartbeat('b', 4, { servicesDigest }), by('p'));
@@ -142,7 +142,7 @@ describe('the reply to a report', () => {
     expect(fleet.accept(full('b', 1), by('p')).reply.nextReportSeconds).toBe(1);
     fleet.nodeHandlers.onUpsert(node('n', {}, '2', 'another'));
     const { admission, reply } = fleet.accept(full('c', 1), { ...by('p'), nodeUid: 'another' });
-    expect([admission, reply.nextReportSeconds]).toEqual(['content', 10]);
+    expect([admission, reply.nextReportSeconds]).toEqual(['content', 2]);
   });
 });
 

@@ -91,19 +91,19 @@ test('the reply says what to probe, and asks for the next report soon while that
     return fleet.accept(report, { node: 'n', nodeUid: 'u' }).reply;
   };
   const target = { host: '10.1.0.1', port: 80 };
-  expect(reply(true)).toMatchObject({ nextReportSeconds: 10, services: [] });
+  expect(reply(true)).toMatchObject({ nextReportSeconds: 2, services: [] });
   const pods = fleet.servicePods.handlers('default');
   pods.onReplace([pod]);
   expect(reply(true)).toMatchObject({
-    nextReportSeconds: 10,
+    nextReportSeconds: 2,
     services: [{ name: 'ws-daemon', target, podAddresses: ['10.0.0.7', '10.1.0.1'] }],
   });
   expect(reply(false)).toMatchObject({ nextReportSeconds: 1 });
-  expect(reply(true)).toMatchObject({ nextReportSeconds: 10 });
+  expect(reply(true)).toMatchObject({ nextReportSeconds: 2 });
   pods.onDelete(pod);
   expect(reply(true)).toMatchObject({ nextReportSeconds: 1, services: [] });
   await clock.advance(60_000);
-  expect(reply(true)).toMatchObject({ nextReportSeconds: 10 });
+  expect(reply(true)).toMatchObject({ nextReportSeconds: 2 });
 });
 
 /** Ten nodes with the label of a service; each agent has a pod, and reports unless it is left out. */

@@ -2,19 +2,17 @@ import type { ServiceReport } from '@rollcall/common/report.ts';
 import { probeChecksOf, type Service } from '../model/services.ts';
 import { type ObservedPod, podsOf } from './observed-pod.ts';
 
-/** The load that one core carries with ease, TLS included, beside its other work. */
-const HEARTBEATS_PER_SECOND_MAX = 5000;
-
-const HEARTBEAT_SECONDS = 10;
+/** Of the whole fleet, as long as the silence window permits: a few percent of a core. */
+const HEARTBEATS_PER_SECOND = 100;
+/** Agents hear of a new NodeService with the reply to their next report. */
+const HEARTBEAT_SECONDS_MIN = 2;
 
 /**
- * Seconds between two reports of a node. It grows with the fleet, so that the load stays level, and stays well below
- * half of the window after which a node counts as silent: one report may be lost.
+ * Seconds between two reports of a node. It grows with the fleet, so that the load stays level, and stays below half of
+ * the window after which a node counts as silent: one report may be lost.
  */
 export function heartbeatSeconds(nodes: number, windowSeconds: number): number {
-  const unhurried = Math.min(HEARTBEAT_SECONDS, windowSeconds / 3);
-  const stretched = nodes / HEARTBEATS_PER_SECOND_MAX;
-  return Math.min(windowSeconds * 0.45, Math.max(unhurried, stretched));
+  return Math.min(windowSeconds * 0.45, Math.max(HEARTBEAT_SECONDS_MIN, nodes / HEARTBEATS_PER_SECOND));
 }
 
 /** Seconds between two reports of a node that deserves attention. */
