@@ -4,13 +4,12 @@ import { VERSION } from '../../packages/common/src/version.ts';
 import { appLayer, bundledPrograms, type Programs, ROOT } from './app-layer.ts';
 import { BASE_FILES, baseLayer, isBaseFile, USER_ID } from './base-layer.ts';
 import { hexOf } from './cached-input.ts';
-import { type DebianPin, debianMirrors, debianPackage } from './debian-packages.ts';
+import { type DebianPackage, type DebianPin, debianMirrors, debianPackage } from './debian-packages.ts';
 import { compressOnce } from './kept-layer.ts';
 import { type NpmPin, npmPackage, readPin } from './npm-packages.ts';
 import { type Image, imageOf, type Layer, layerOf } from './oci.ts';
 import type { Platform } from './platforms.ts';
 import { type Component, spdxDocument } from './sbom.ts';
-import { stripElf } from './strip-elf.ts';
 import { addFile, type Tree } from './tree.ts';
 
 const LICENSE = 'Apache-2.0';
@@ -37,6 +36,7 @@ export type ImageInputs = { lockFile: string; debian: DebianLock; programs: Prog
 
 type Build = ImageOptions & ImageInputs;
 export type DebianLock = { release: string; packages: DebianPin[] };
+type BasePackage = DebianPackage & { pin: DebianPin };
 
 /**
  * Builds the image for each platform, in memory. The same source, lock files, version of Node.js and options give the
@@ -90,17 +90,17 @@ async function buildImage(platform: Platform, build: Build): Promise<BuiltImage>
   const debian = build.debian.packages.filter((pin) => pin.architecture === architecture || pin.architecture === 'all');
   const node = readPin(build.lockFile, platform.nodePackage);
   const native = nativePins(platform, build.lockFile);
-  const released = hexOf(await nodeBinary(node, npmCache(build)));
+  const base = await basePackages(debian, build);
   const sbom = spdxDocument(
     { name: 'rollcall', version: VERSION, license: LICENSE, architecture },
-    components({ debian, release: build.debian.release, node, released, native, programs }),
+    components({ base, node, nodeSha256: hexOf(await nodeBinary(node, npmCache(build))), native, programs }),
     created,
   );
   const app = await appLayer(programs, native, npmCache(build));
   addFile(app, SBOM, sbom);
   const keep = (archive: Buffer) => compressOnce(archive, path.join(build.cacheDir, 'layers'));
   const layers = [
-    await layerOf(await baseTree(debian, build), `Debian ${build.debian.release}: libraries, certificates, a user`),
+    await layerOf(baseLayer(base), `Debian ${build.debian.release}: libraries, certificates, a user`),
     await layerOf(await nodeTree(node, npmCache(build)), `Node.js ${node.version}`, keep),
     await layerOf(app, `rollcall ${VERSION}`),
   ];
@@ -108,18 +108,16 @@ async function buildImage(platform: Platform, build: Build): Promise<BuiltImage>
   return { platform, image, layers, sbom };
 }
 
-async function baseTree(debian: readonly DebianPin[], { cacheDir, mirrors }: Build): Promise<Tree> {
+async function basePackages(debian: readonly DebianPin[], { cacheDir, mirrors }: Build): Promise<BasePackage[]> {
   const missing = Object.keys(BASE_FILES).filter((name) => !debian.some((pin) => pin.name === name));
   if (missing.length > 0) throw new Error(`debian-lock.json lacks ${missing.join(', ')}`);
   const dir = path.join(cacheDir, 'debian');
   const roots = mirrors ? async () => mirrors : debianMirrors;
-  return baseLayer(
-    await Promise.all(
-      debian.map(async (pin) => ({
-        pin,
-        ...(await debianPackage(pin, dir, roots, (file) => isBaseFile(pin.name, file))),
-      })),
-    ),
+  return Promise.all(
+    debian.map(async (pin) => ({
+      pin,
+      ...(await debianPackage(pin, dir, roots, (file) => isBaseFile(pin.name, file))),
+    })),
   );
 }
 
@@ -127,7 +125,7 @@ async function nodeTree(pin: NpmPin, cacheDir: string): Promise<Tree> {
   const license = (await npmPackage(pin, cacheDir)).get('LICENSE');
   if (license?.type !== 'file') throw new Error(`${pin.name} has no LICENSE`);
   const tree: Tree = new Map();
-  addFile(tree, NODE, stripElf(await nodeBinary(pin, cacheDir)), 0o755);
+  addFile(tree, NODE, await nodeBinary(pin, cacheDir), 0o755);
   addFile(tree, 'nodejs/LICENSE', license.content);
   return tree;
 }
@@ -140,31 +138,46 @@ async function nodeBinary(pin: NpmPin, cacheDir: string): Promise<Buffer> {
 }
 
 function components(parts: {
-  debian: readonly DebianPin[];
-  release: string;
+  base: readonly BasePackage[];
   node: NpmPin;
-  /** SHA-256 of its binary before anything was taken off. */
-  released: string;
+  /** Of its binary, which is the one that the project of Node.js released. */
+  nodeSha256: string;
   native: readonly NpmPin[];
   programs: Programs;
 }): Component[] {
+  const { version } = parts.node;
   return [
-    // The npm package only carries the binary; scanners know it by its own name.
+    // The npm package only carries the binary; databases know it by its own name.
     {
       ...npmComponent(parts.node),
       kind: 'generic',
       name: 'node',
-      comment: `SHA-256 of bin/node as released, before symbols for debuggers were taken off: ${parts.released}`,
+      cpe: `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`,
+      comment: `SHA-256 of bin/node: ${parts.nodeSha256}`,
     },
     ...parts.native.map(npmComponent),
     ...parts.programs.packages.map(
       ({ name, version, license }): Component => ({ kind: 'npm', name, version, license }),
     ),
-    ...parts.debian.map(({ name, version, architecture, sha256 }): Component => {
-      const qualifiers = `arch=${architecture}&distro=${parts.release}`;
-      return { kind: 'deb', name, version, qualifiers, checksum: { algorithm: 'SHA256', value: sha256 } };
-    }),
+    ...parts.base.map((each) => debianComponent(each, distroOf(parts.base))),
   ];
+}
+
+/** Advisories of Debian name source packages: scanners find them by `upstream`, in the release that `distro` names. */
+function debianComponent({ pin, control }: BasePackage, distro: string): Component {
+  const { name, version, architecture, sha256 } = pin;
+  const [, source = name, sourceVersion] = /^Source: (\S+)(?: \((.+)\))?$/m.exec(control) ?? [];
+  const upstream = encodeURIComponent(sourceVersion === undefined ? source : `${source}@${sourceVersion}`);
+  const qualifiers = `arch=${architecture}&distro=${distro}&upstream=${upstream}`;
+  return { kind: 'deb', name, version, qualifiers, checksum: { algorithm: 'SHA256', value: sha256 } };
+}
+
+/** Such as `debian-13`, as scanners name it. */
+function distroOf(packages: readonly BasePackage[]): string {
+  const release = packages.map(({ files }) => files.get('usr/lib/os-release')).find((each) => each?.type === 'file');
+  const version = /^VERSION_ID="?([\d.]+)"?$/m.exec(`${release?.content}`)?.[1];
+  if (version === undefined) throw new Error('base-files has no os-release with a VERSION_ID');
+  return `debian-${version}`;
 }
 
 function npmComponent({ name, version, sha512 }: NpmPin): Component {

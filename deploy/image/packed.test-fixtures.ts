@@ -57,5 +57,9 @@ export function cachedDebian(cacheDir: string, pin: Pick<DebianPin, 'name' | 'ar
 
 /** Reads what `cachedDebian` has put there. */
 export function standInForDpkg(env: NodeJS.ProcessEnv): void {
-  standInFor(env, 'dpkg-deb', `case "$1" in --fsys-tarfile) cat "$2";; --field) echo 'Package: a';; esac`);
+  standInFor(
+    env,
+    'dpkg-deb',
+    `case "$1" in --fsys-tarfile) cat "$2";; --field) printf 'Package: a\\nSource: b (2)\\n';; esac`,
+  );
 }

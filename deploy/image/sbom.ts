@@ -12,6 +12,8 @@ export type Component = {
   comment?: string;
   /** Qualifiers of the package URL, such as `arch=arm64`. */
   qualifiers?: string;
+  /** The name by which databases of vulnerabilities know it, if it has no package URL that they know. */
+  cpe?: string;
 };
 
 export type SbomSubject = { name: string; version: string; license: string; architecture: string };
@@ -40,7 +42,7 @@ export function spdxDocument(subject: SbomSubject, components: readonly Componen
   return `${JSON.stringify(document, null, 2)}\n`;
 }
 
-function spdxPackage({ kind, name, version, license, checksum, comment, qualifiers }: Component) {
+function spdxPackage({ kind, name, version, license, checksum, comment, qualifiers, cpe }: Component) {
   const path = { npm: name.replace('@', '%40'), deb: `debian/${name.replaceAll('+', '%2B')}`, generic: name }[kind];
   const url = `pkg:${kind}/${path}@${encodeURIComponent(version)}${qualifiers ? `?${qualifiers}` : ''}`;
   return {
@@ -54,7 +56,10 @@ function spdxPackage({ kind, name, version, license, checksum, comment, qualifie
     copyrightText: 'NOASSERTION',
     ...(checksum ? { checksums: [{ algorithm: checksum.algorithm, checksumValue: checksum.value }] } : {}),
     ...(comment ? { comment } : {}),
-    externalRefs: [{ referenceCategory: 'PACKAGE-MANAGER', referenceType: 'purl', referenceLocator: url }],
+    externalRefs: [
+      { referenceCategory: 'PACKAGE-MANAGER', referenceType: 'purl', referenceLocator: url },
+      ...(cpe ? [{ referenceCategory: 'SECURITY', referenceType: 'cpe23Type', referenceLocator: cpe }] : []),
+    ],
   };
 }
 

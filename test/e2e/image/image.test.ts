@@ -146,6 +146,32 @@ describe('the image', () => {
   });
 });
 
+test('scanners find the advisories of its parts: source packages of a release of Debian, and Node.js', () => {
+  for (const { sbom } of built) {
+    const { packages } = JSON.parse(sbom) as {
+      packages: { name: string; externalRefs: { referenceLocator: string }[] }[];
+    };
+    const advisoriesOf = (name: string) =>
+      packages
+        .find((each) => each.name === name)
+        ?.externalRefs.map(({ referenceLocator }) => namesOfAdvisories(referenceLocator));
+    expect(advisoriesOf('libc6')).toEqual(['debian:13 glibc']);
+    expect(advisoriesOf('libstdc++6')).toEqual(['debian:13 gcc-14']);
+    expect(advisoriesOf('ca-certificates')).toEqual(['debian:13 ca-certificates']);
+    expect(advisoriesOf('node')).toContain('cpe nodejs node.js');
+  }
+});
+
+/** By what a scanner such as Grype looks for advisories: distribution, release and source package, or vendor and product. */
+function namesOfAdvisories(locator: string): string {
+  const [, vendor, product] = /^cpe:2\.3:a:([^:]+):([^:]+):/.exec(locator) ?? [];
+  if (vendor) return `cpe ${vendor} ${product}`;
+  const { pathname, searchParams } = new URL(locator);
+  const [distribution, release] = (searchParams.get('distro') ?? '').split('-');
+  const [source = pathname] = (searchParams.get('upstream') ?? '').split('@');
+  return `${distribution}:${release} ${source}`;
+}
+
 describe('what is written', () => {
   test('is one layout of all platforms, and an archive of each, in which every digest is right', async () => {
     const { digest, images } = await writeImages(built, REFERENCE, dir);
