@@ -65,6 +65,7 @@ export const OVERVIEW: Claims = {
     `| ${coordinatorDefault('consoleListen').replace(/.*:/, '')} | coordinator, on loopback only`,
     'the user of the image, 65532',
   ],
+  'packages/kubectl-rollcall/src/check/cluster-checks.ts': [`OLDEST_MINOR = ${oldest?.split('.')[1]};`],
   'deploy/chart/Chart.yaml': [`kubeVersion: '>=${oldest}.0-0'`],
   'ARCHITECTURE.md': [
     `It has a projected service account token with the audience \`${REPORT_AUDIENCE}\``,

@@ -98,7 +98,7 @@ describe('check', () => {
     [
       'an old API server',
       { version: { value: { gitVersion: 'v1.29.3', major: '1', minor: '29+' } }, admission: { value: [] } },
-      /warn: API server v1.29.3/,
+      /fail: API server v1.29.3/,
     ],
     [
       'a NodeService that is not in force',

@@ -30,11 +30,11 @@ describe('the API server', () => {
   const of = (minor: string) =>
     resultOf(apiServerVersion, { version: { value: { gitVersion: `v1.${minor}`, major: '1', minor } } });
 
-  test('of 1.32 or newer names nodes in its tokens', async () => {
-    expect(await of('32+')).toBe('API server v1.32+: the tokens of agents contain their node');
-    expect(await of('31')).toEqual([
-      "warn: API server v1.31: before 1.32, the tokens of agents do not contain their node; the coordinator looks up the agent's pod instead",
-      'no action is required; 1.32 or newer is better',
+  test('of 1.34 or newer is supported', async () => {
+    expect(await of('34+')).toBe('API server v1.34+: rollcall supports it');
+    expect(await of('33')).toEqual([
+      'fail: API server v1.33: rollcall requires Kubernetes 1.34 or newer, and its chart refuses older ones',
+      'upgrade the cluster to 1.34 or newer',
     ]);
   });
 
@@ -45,7 +45,7 @@ describe('the API server', () => {
     expect(await withKinds(validating, mutating)).toBe('the API server has the admission policies that rollcall uses');
     expect(await withKinds(mutating)).toEqual([
       'fail: The API server has no ValidatingAdmissionPolicy v1: nothing limits the coordinator to its own keys',
-      expect.stringContaining('use Kubernetes 1.30 or newer'),
+      expect.stringContaining('switch the API on'),
     ]);
     expect(await withKinds(validating)).toEqual([
       'warn: The API server has no MutatingAdmissionPolicy v1: new nodes get the labels of their pool only after their creation',
@@ -65,7 +65,7 @@ describe('the rights to install', () => {
       asked.push(`${verb} ${resource}.${group} ${namespace ?? ''}`.trim());
       return true;
     });
-    expect(await resultOf(rightsToInstall, of)).toBe('you may create everything that the chart installs');
+    expect(await resultOf(rightsToInstall, of)).toBe('you may create the main objects that the chart installs');
     expect(asked).toEqual([
       'create namespaces.',
       'create clusterroles.rbac.authorization.k8s.io',

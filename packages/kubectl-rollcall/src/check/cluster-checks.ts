@@ -3,14 +3,14 @@ import { count, listed } from '../text/count.ts';
 import { type Check, result } from './check.ts';
 import { type Evidence, known, orWhenMissing, type Right } from './evidence.ts';
 
-const TOKENS_NAME_NODES = 32;
+/** Of Kubernetes 1; the chart refuses older ones. */
+const OLDEST_MINOR = 34;
 
 export const apiServerVersion: Check = ({ version }) => {
   const { gitVersion, minor } = known(version);
-  const number = Number.parseInt(minor, 10);
-  if (number >= TOKENS_NAME_NODES) return { well: `API server ${gitVersion}: the tokens of agents contain their node` };
-  const text = `API server ${gitVersion}: before 1.32, the tokens of agents do not contain their node; the coordinator looks up the agent's pod instead`;
-  return { findings: [{ severity: 'warn', text, cure: 'no action is required; 1.32 or newer is better' }] };
+  if (Number.parseInt(minor, 10) >= OLDEST_MINOR) return { well: `API server ${gitVersion}: rollcall supports it` };
+  const text = `API server ${gitVersion}: rollcall requires Kubernetes 1.${OLDEST_MINOR} or newer, and its chart refuses older ones`;
+  return { findings: [{ severity: 'fail', text, cure: `upgrade the cluster to 1.${OLDEST_MINOR} or newer` }] };
 };
 
 export const admissionPolicies: Check = ({ admission }) => {
@@ -21,7 +21,7 @@ export const admissionPolicies: Check = ({ admission }) => {
     findings.push({
       severity: 'fail',
       text,
-      cure: 'use Kubernetes 1.30 or newer, or install with --set policies.fence.enabled=false and accept the risk',
+      cure: 'switch the API on, or install with --set policies.fence.enabled=false and accept the risk',
     });
   }
   if (!kinds.includes('mutatingadmissionpolicies')) {
@@ -50,7 +50,7 @@ export const rightsToInstall: Check = async ({ may, namespace }) => {
     { verb: 'create', group: '', resource: 'serviceaccounts', namespace },
   ];
   const missing = await missingRights(rights, may);
-  if (missing.length === 0) return { well: 'you may create everything that the chart installs' };
+  if (missing.length === 0) return { well: 'you may create the main objects that the chart installs' };
   const text = `You may not ${listed(missing, 8)}`;
   return {
     findings: [{ severity: 'fail', text, cure: 'ask someone with the role cluster-admin to install the chart' }],
