@@ -1,3 +1,7 @@
+// While no pod of its author is Ready on a node, a condition counts for nothing there, whatever it says: after the
+// silence window the service is not ready and its own condition is `Unknown`, no pod is evicted, and nothing changes
+// while most authors are away.
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPod, setPodReady } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';

@@ -1,3 +1,7 @@
+// A NodeService that publishes the startup taint of a driver removes it as soon as the driver serves, whoever added it
+// and however often; a node on which the driver never serves keeps it, and is named after `startupDeadline` by the
+// published condition, an Event and a metric, but not replaced.
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiClient, KubeObject } from '../../control-plane/api-client.ts';
 import { createNode, createPod, type NodeObject, setPodReady } from '../../control-plane/cluster.ts';

@@ -1,3 +1,7 @@
+// A monitor that runs is believed on every node that it flags, without a guard: these nodes get no new pods until it
+// takes its finding back, and keep those that they have; a second source in `anyOf`, or `mode: Startup`, keeps a node
+// ready meanwhile.
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiClient } from '../../control-plane/api-client.ts';
 import { createNode, createPod } from '../../control-plane/cluster.ts';
@@ -67,7 +71,7 @@ const report = (node: string, status: 'True' | 'False') =>
 
 const isTainted = async (node: string) => (await taintsOf(api, node)).includes(TAINT);
 
-test('a monitor that runs is believed on every node that it flags, and on each for as long as it says so', async () => {
+test('a monitor that runs is believed on every node that it flags, and on each until it takes its finding back', async () => {
   const fromMs = performance.now();
   await Promise.all(FLAGGED.map((name) => report(name, 'True')));
   for (const name of FLAGGED) {
