@@ -17,10 +17,13 @@ test('a CSINode is of the Node that owns it, and lists its drivers in order', ()
 
 test('CSINodes are not known before they are listed, and only what differs is told', () => {
   const told: string[] = [];
-  const nodes = new CsiNodes((name) => told.push(name));
+  const nodes = new CsiNodes(
+    (name) => told.push(name),
+    () => told.push('known'),
+  );
   expect([nodes.known, nodes.of('n')]).toEqual([false, undefined]);
   nodes.replace([at('n', ['a']), at('m', [])]);
-  expect([nodes.known, nodes.of('n')?.drivers, told.splice(0)]).toEqual([true, ['a'], ['n', 'm']]);
+  expect([nodes.known, nodes.of('n')?.drivers, told.splice(0)]).toEqual([true, ['a'], ['n', 'm', 'known']]);
   nodes.upsert(at('n', ['a']));
   expect(told).toEqual([]);
   nodes.upsert(at('n', ['a', 'b']));

@@ -21,10 +21,13 @@ export function observeCsiNode({ metadata, spec }: CsiNode): ObservedCsiNode {
 export class CsiNodes {
   readonly #byName = new Map<string, ObservedCsiNode>();
   readonly #onChange: (node: string) => void;
+  readonly #onKnown: () => void;
   known = false;
 
-  constructor(onChange: (node: string) => void) {
+  /** `onKnown`: they were listed for the first time, which also tells which nodes have none. */
+  constructor(onChange: (node: string) => void, onKnown: () => void) {
     this.#onChange = onChange;
+    this.#onKnown = onKnown;
   }
 
   of(node: string): ObservedCsiNode | undefined {
@@ -32,10 +35,12 @@ export class CsiNodes {
   }
 
   replace(all: readonly ObservedCsiNode[]): void {
+    const wasKnown = this.known;
     this.known = true;
     const listed = new Set(all.map(({ name }) => name));
     for (const each of all) this.upsert(each);
     for (const name of [...this.#byName.keys()]) if (!listed.has(name)) this.remove({ name });
+    if (!wasKnown) this.#onKnown();
   }
 
   upsert(next: ObservedCsiNode): void {

@@ -116,7 +116,10 @@ export class Fleet {
         this.markAll();
       },
     });
-    this.csiNodes = new CsiNodes((node) => this.#changed(node, true));
+    this.csiNodes = new CsiNodes(
+      (node) => this.#changed(node, true),
+      () => this.markAll(),
+    );
     this.onDemand = new OnDemand(
       (node) => this.#changed(node, false),
       () => this.markAll(),

@@ -40,14 +40,17 @@ export class KarpenterStage {
     this.cluster = cluster;
   }
 
-  static async start(coordinatorArgs: readonly string[]): Promise<KarpenterStage> {
+  static async start(
+    coordinatorArgs: readonly string[],
+    startupTaints: readonly object[] = [{ key: STARTUP_TAINT, effect: 'NoSchedule' }],
+  ): Promise<KarpenterStage> {
     const stage = new KarpenterStage(await embeddedCluster({}, { scheduler: true }));
     try {
       for (const plural of ['nodeservices', 'nodeholds'] as const) await applyCrd(stage.cluster.controlPlane, plural);
       stage.rig = await Rig.start({ cluster: stage.cluster, nodes: 0, coordinatorArgs });
       stage.#playKubelets();
       stage.#karpenter = await startKarpenter(stage.cluster.controlPlane);
-      await stage.#createPool();
+      await stage.#createPool(startupTaints);
       return stage;
     } catch (error) {
       await stage.stop();
@@ -71,8 +74,8 @@ export class KarpenterStage {
     return lastLines(join(this.cluster.controlPlane.dir, 'karpenter.log'), 30);
   }
 
-  /** A pool whose nodes come with the startup taint, and go as soon as nothing needs them. */
-  async #createPool(): Promise<void> {
+  /** A pool whose nodes come with these taints, and go as soon as nothing needs them. */
+  async #createPool(startupTaints: readonly object[]): Promise<void> {
     await this.api.post(NODE_CLASSES, {
       apiVersion: 'karpenter.kwok.sh/v1alpha1',
       kind: 'KWOKNodeClass',
@@ -91,7 +94,7 @@ export class KarpenterStage {
         template: {
           spec: {
             requirements,
-            startupTaints: [{ key: STARTUP_TAINT, effect: 'NoSchedule' }],
+            startupTaints,
             nodeClassRef: { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' },
             expireAfter: 'Never',
           },
