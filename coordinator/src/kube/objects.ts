@@ -70,7 +70,7 @@ export type Node = KubeObject & {
 /** Gitpod's custom resource, as far as it says where a workspace is. */
 export type Workspace = KubeObject & { status?: { runtime?: { nodeName?: string } | null } };
 
-/** Banzai's custom resource: the labels of the nodes of a pool. */
+/** A NodePoolLabels, or Banzai's NodePoolLabelSet, which has the same form: the labels of the nodes of a pool. */
 export type NodePoolLabelSet = KubeObject & {
   spec?: { pool?: string; labels?: Record<string, string> };
   status?: unknown;

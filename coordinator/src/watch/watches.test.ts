@@ -11,6 +11,7 @@ import {
   NODE_HOLDS,
   NODE_SERVICES,
   NODES,
+  POOL_LABELS,
   POOL_SETS,
   runningWatches,
   SLICES,
@@ -19,7 +20,7 @@ import {
 } from './watches.test-fixtures.ts';
 
 const METADATA = { name: 'n1', uid: 'u', resourceVersion: '5' };
-const ALWAYS = [NODES, AGENT_PODS, POOL_SETS, NODE_SERVICES, NODE_HOLDS];
+const ALWAYS = [NODES, AGENT_PODS, POOL_LABELS, POOL_SETS, NODE_SERVICES, NODE_HOLDS];
 
 /** A service with a check of DRA devices, within anyOf. */
 const WITH_DRA = serviceOf('gpu', {
@@ -37,7 +38,7 @@ const WITH_DRA = serviceOf('gpu', {
 test('one watch of each resource is open while it runs, and none after', async () => {
   const { api, running } = await runningWatches();
   expect(api.watched()).toEqual([...ALWAYS, WORKSPACES, WORKSPACE_PODS].sort());
-  expect(api.lists).toHaveLength(7);
+  expect(api.lists).toHaveLength(8);
   api.stop.abort();
   await running;
   expect(api.watched()).toEqual([]);
@@ -63,6 +64,7 @@ test('what is listed reaches those who go by it', async () => {
   const { api, told, fleet, holds, watches, settle } = allWatches();
   api.collections.set(NODES, [{ metadata: { ...METADATA, labels: { pool: 'a' } } }]);
   api.collections.set(AGENT_PODS, [podObject('agent', {}, 'n1', 'rollcall')]);
+  api.collections.set(POOL_LABELS, [{ metadata: { ...METADATA, name: 'labels', namespace: 'pools' } }]);
   api.collections.set(POOL_SETS, [{ metadata: { ...METADATA, name: 'set', namespace: 'pools' } }]);
   api.collections.set(WORKSPACES, [{ metadata: METADATA, status: { runtime: { nodeName: 'n1' } } } as never]);
   api.collections.set(WORKSPACE_PODS, [podObject('ws', {}, 'n1', 'workspaces')]);
@@ -72,7 +74,8 @@ test('what is listed reaches those who go by it', async () => {
   await settle();
   expect(fleet.node('n1')?.labels).toEqual({ pool: 'a' });
   expect(fleet.agentPodNode({ namespace: 'rollcall', name: 'agent', uid: 'uid-rollcall-agent' })).toBe('n1');
-  expect([...fleet.poolLabelSets.all()].map(({ name }) => name)).toEqual(['set']);
+  expect(fleet.poolLabelSets.all('NodePoolLabels').map(({ name }) => name)).toEqual(['labels']);
+  expect(fleet.poolLabelSets.all('NodePoolLabelSet').map(({ name }) => name)).toEqual(['set']);
   fleet.beginTerm();
   expect(fleet.snapshot('n1')).toMatchObject({ workspaces: [{ node: 'n1' }], poolLabelSetsKnown: true });
   expect(told.sort()).toEqual(['services: database', 'workspace pods: ws']);
@@ -121,7 +124,7 @@ test('whole Nodes are asked for only where they are wanted, anew when that has c
 
 test('what was not listed yet is named', async () => {
   const { api, watches, settle } = allWatches({ services: () => [serviceOf()] });
-  const ofCrds = ['NodePoolLabelSets', 'NodeServices', 'Workspaces', 'NodeHolds'];
+  const ofCrds = ['NodePoolLabels', 'NodePoolLabelSets', 'NodeServices', 'Workspaces', 'NodeHolds'];
   expect(watches.unsynced()).toEqual(['nodes', 'agent pods', 'workspace pods', 'pods of services', ...ofCrds]);
   api.refused.set(AGENT_PODS, 500);
   void watches.run();
@@ -130,6 +133,7 @@ test('what was not listed yet is named', async () => {
 });
 
 test.each([
+  [POOL_LABELS, 'NodePoolLabels'],
   [POOL_SETS, 'NodePoolLabelSets'],
   [NODE_SERVICES, 'NodeServices'],
   [WORKSPACES, 'Workspaces'],
@@ -148,7 +152,7 @@ test.each([
 
 test.each([403, 404, 500])('a CRD that is answered with %i is waited for no more', async (status) => {
   const { api, watches } = allWatches();
-  for (const path of [POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS]) api.refused.set(path, status);
+  for (const path of [POOL_LABELS, POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS]) api.refused.set(path, status);
   void watches.run();
   await api.clock.advance(5000);
   expect(watches.unsynced()).toEqual([]);
@@ -182,7 +186,7 @@ test('a failure of what is needed makes nothing current, also after a list', asy
   expect([watches.current(), watches.unsynced()]).toEqual([false, []]);
 });
 
-test.each([POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS])(
+test.each([POOL_LABELS, POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS])(
   'objects of CRDs are listed anew, and waited for until the list came or failed: %s',
   async (path) => {
     const { api, watches, settle } = await runningWatches();
@@ -212,7 +216,7 @@ test('built-in resources are not listed anew with objects of CRDs', async () => 
 
 test('CRDs that are not installed count as empty, and do not keep anything from being current', async () => {
   const { api, told, fleet, watches } = allWatches();
-  for (const path of [POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS]) api.refused.set(path, 404);
+  for (const path of [POOL_LABELS, POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS]) api.refused.set(path, 404);
   api.collections.set(NODES, [{ metadata: METADATA }]);
   void watches.run();
   await api.clock.advance(5000);
@@ -328,7 +332,7 @@ test('an outage of the watch of Nodes is told when it is over', async () => {
   expect(told).toEqual([expect.stringMatching(/^recovered after \d+ ms$/)]);
 });
 
-test.each([POOL_SETS, NODE_SERVICES, NODE_HOLDS, WORKSPACES])(
+test.each([POOL_LABELS, POOL_SETS, NODE_SERVICES, NODE_HOLDS, WORKSPACES])(
   'objects of CRDs are listed anew every five minutes: %s',
   async (path) => {
     const { api } = await runningWatches();

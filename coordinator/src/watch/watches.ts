@@ -31,7 +31,7 @@ import { eventHandlersOf, type OnNode } from '../state/node-indexer.ts';
 import { observePod } from '../state/observed-pod.ts';
 import { type ObservedWorkspacePod, observeWorkspace, observeWorkspacePod } from '../state/observed-workspace.ts';
 import type { OnDemandObjects } from '../state/on-demand-objects.ts';
-import { observePoolLabelSet } from '../state/pool-label-sets.ts';
+import { observePoolLabelSet, POOL_LABEL_KINDS, POOL_LABEL_RESOURCES } from '../state/pool-label-sets.ts';
 import { observeResourceSlice } from '../state/resource-slices.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
 import { PodWatches, REFUSED_RETRY_MS, unlessStopped, watchOf } from './pod-watches.ts';
@@ -227,11 +227,15 @@ export function createWatches(options: WatchOptions): Watches {
   });
   const reflectors: Record<string, Reflector> = { nodes, 'agent pods': agentPods };
   // What these say is for labels of pools, and for one annotation; all else goes on without them.
-  const poolLabelSets = createReflector({
-    ...shared,
-    ...watchOf(WATCHED.nodePoolLabelSets, poolNamespace),
-    handlers: fleet.poolLabelSetHandlers,
-    transform: (raw) => observePoolLabelSet(raw as NodePoolLabelSet),
+  const poolLabels = POOL_LABEL_KINDS.map((kind): [string, Reflector] => {
+    const watched = POOL_LABEL_RESOURCES[kind];
+    const reflector = createReflector({
+      ...shared,
+      ...watchOf(watched, poolNamespace),
+      handlers: fleet.poolLabelHandlers(kind),
+      transform: (raw) => observePoolLabelSet(kind, raw as NodePoolLabelSet),
+    });
+    return [watched.title, reflector];
   });
   const workspaces =
     gitpod &&
@@ -283,7 +287,7 @@ export function createWatches(options: WatchOptions): Watches {
     slices.want(rulesUseDra || services().some((service) => asksFor(service, 'dra')) ? [] : undefined);
   wantSlices();
   const optional: Record<string, Reflector> = {
-    [WATCHED.nodePoolLabelSets.title]: poolLabelSets,
+    ...Object.fromEntries(poolLabels),
     [WATCHED.nodeServices.title]: nodeServices,
     ...(workspaces ? { [WATCHED.workspaces.title]: workspaces } : {}),
   };
