@@ -55,6 +55,7 @@ export async function createReplica(context: ReplicaContext) {
     services,
     servicesKnown: () => serviceRegistry.known,
     questions: () => rules?.ruleSet.questions ?? [],
+    declaredFeatures: () => rules?.ruleSet.declaredFeatures ?? [],
     ...fleetSettings(config),
     annotationsOfInterest: keys.names('annotation'),
     clock,
@@ -147,7 +148,7 @@ export async function createReplica(context: ReplicaContext) {
   const servicesNeedWhole = () =>
     keys.needsWholeNodes ||
     serviceRegistry.watched().some((service) => asksFor(service, 'resource') || asksFor(service, 'condition'));
-  let wholeNodes = packs || servicesNeedWhole() || rules?.ruleSet.usesResources === true;
+  let wholeNodes = packs || servicesNeedWhole() || rules?.ruleSet.needsWholeNodes === true;
   const watches = createWatches({
     config,
     client,
@@ -230,7 +231,7 @@ export async function createReplica(context: ReplicaContext) {
   });
   let ruleLabels = rules?.ruleSet.labels ?? new Map<string, string>();
   const rulesChanged = (next: RuleSet) => {
-    if (next.usesResources) watchWhole();
+    if (next.needsWholeNodes) watchWhole();
     watches.want(next);
     serviceRegistry.judge();
     controller.rulesChanged(ruleLabels, next.labels);

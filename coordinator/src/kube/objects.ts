@@ -64,7 +64,7 @@ export type NodeCondition = {
 
 export type Node = KubeObject & {
   spec?: { taints?: Taint[] };
-  status?: { allocatable?: Record<string, string>; conditions?: NodeCondition[] };
+  status?: { allocatable?: Record<string, string>; conditions?: NodeCondition[]; declaredFeatures?: string[] };
 };
 
 /** Gitpod's custom resource, as far as it says where a workspace is. */

@@ -35,6 +35,8 @@ export type FleetOptions = {
   servicesKnown: () => boolean;
   /** What agents are to answer, by what the rules ask. */
   questions?: () => readonly string[];
+  /** Of the features that Nodes declare, those to keep, by what the rules ask. */
+  declaredFeatures?: () => readonly string[];
   poolLabels: readonly string[];
   /** Milliseconds without a report after which a node is silent. */
   windowMs: number;
@@ -191,8 +193,8 @@ export class Fleet {
 
   /** Trims a Node as it is parsed, before it is kept. */
   observe(node: Node): ObservedNode {
-    const { annotationsOfInterest, allAnnotations } = this.#options;
-    return observeNode(node, this.#intern, annotationsOfInterest, allAnnotations);
+    const { annotationsOfInterest, allAnnotations, declaredFeatures } = this.#options;
+    return observeNode(node, this.#intern, annotationsOfInterest, allAnnotations, declaredFeatures?.());
   }
 
   /** The answer of the API server to a write. */
@@ -315,7 +317,7 @@ export class Fleet {
       silenceMs: this.#options.windowMs,
       machine: record.machine?.machine,
       inventory: inventoryOf(
-        { shown: record.machine, allocatable: node.allocatable, ...this.onDemand.on(name) },
+        { shown: record.machine, allocatable: node.allocatable, declared: node.declared, ...this.onDemand.on(name) },
         this.#options.clock.monotonic(),
       ),
       pool: this.#poolOf(name),

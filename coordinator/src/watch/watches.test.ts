@@ -18,6 +18,7 @@ import {
   WORKSPACE_PODS,
   WORKSPACES,
 } from './watches.test-fixtures.ts';
+import type { Watches } from './watches.ts';
 
 const METADATA = { name: 'n1', uid: 'u', resourceVersion: '5' };
 const ALWAYS = [NODES, AGENT_PODS, POOL_LABELS, POOL_SETS, NODE_SERVICES, NODE_HOLDS];
@@ -241,12 +242,31 @@ test('it is silent since the last contact about Nodes or about the pods of agent
   expect(watches.silentMs()).toBe(1000);
 });
 
+/** What rules ask for: nothing, if nothing else is given. */
+function asking(change: Partial<Parameters<Watches['want']>[0]> = {}): Parameters<Watches['want']>[0] {
+  return { usesDra: false, nfdNames: [], declaredFeatures: [], ...change };
+}
+
+test('Nodes are listed anew when rules ask for other features that they declare, and not otherwise', async () => {
+  const { api, watches, settle } = await runningWatches();
+  const lists = async (change: Parameters<typeof asking>[0]) => {
+    watches.want(asking(change));
+    await settle();
+    return api.listed(NODES);
+  };
+  expect(await lists({ usesDra: true })).toBe(1);
+  expect(await lists({ declaredFeatures: ['A'] })).toBe(2);
+  expect(await lists({ declaredFeatures: ['A'], nfdNames: ['cpu.cpuid.AVX'] })).toBe(2);
+  expect(await lists({ declaredFeatures: ['A', 'B'] })).toBe(3);
+  expect(await lists({})).toBe(4);
+});
+
 test('what rules ask for is watched while they do', async () => {
   const { api, watches, settle } = await runningWatches();
-  watches.want({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] });
+  watches.want(asking({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] }));
   await settle();
   expect(api.watched()).toEqual(expect.arrayContaining([SLICES, NODE_FEATURES]));
-  watches.want({ usesDra: false, nfdNames: [] });
+  watches.want(asking());
   await settle();
   expect([api.watched().includes(SLICES), api.watched().includes(NODE_FEATURES)]).toEqual([false, false]);
 });
@@ -265,12 +285,12 @@ test('ResourceSlices are watched while a service asks for their devices, or a ru
   expect(await isWatched()).toBe(false);
   changeTo(WITH_DRA);
   expect(await isWatched()).toBe(true);
-  watches.want({ usesDra: false, nfdNames: [] });
+  watches.want(asking());
   expect(await isWatched()).toBe(true);
-  watches.want({ usesDra: true, nfdNames: [] });
+  watches.want(asking({ usesDra: true }));
   changeTo();
   expect(await isWatched()).toBe(true);
-  watches.want({ usesDra: false, nfdNames: [] });
+  watches.want(asking());
   expect(await isWatched()).toBe(false);
 });
 
@@ -283,7 +303,7 @@ test('a service has a problem while ResourceSlices that it asks for may not be w
   const { api, watches, settle } = await runningWatches({ services: () => [serviceOf()] });
   expect(watches.problemOf(WITH_DRA)).toBeUndefined();
   api.refused.set(SLICES, 403);
-  watches.want({ usesDra: true, nfdNames: [] });
+  watches.want(asking({ usesDra: true }));
   await settle();
   expect(watches.problemOf(serviceOf())).toBeUndefined();
   expect(watches.problemOf(WITH_DRA)).toBe(
@@ -303,7 +323,7 @@ test('what rules ask for reaches the fleet, of NodeFeatures what they name', asy
   const labels = { 'nfd.node.kubernetes.io/node-name': 'n1' };
   const features = { flags: { 'cpu.cpuid': { elements: { AVX: {}, SSE: {} } } } };
   api.collections.set(NODE_FEATURES, [{ metadata: { ...METADATA, labels }, spec: { features } } as never]);
-  watches.want({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] });
+  watches.want(asking({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] }));
   void watches.run();
   await settle();
   const { slices, nodeFeatures } = fleet.onDemand.on('n1');
@@ -314,7 +334,7 @@ test('what rules ask for reaches the fleet, of NodeFeatures what they name', asy
 test('where NFD is not installed, it is known that there are no NodeFeatures, which come on small pages', async () => {
   const { api, fleet, watches } = await runningWatches();
   api.refused.set(NODE_FEATURES, 404);
-  watches.want({ usesDra: false, nfdNames: ['cpu.cpuid.AVX'] });
+  watches.want(asking({ nfdNames: ['cpu.cpuid.AVX'] }));
   await api.clock.advance(5000);
   expect(fleet.onDemand.on('n1')).toEqual({ slices: undefined, nodeFeatures: [] });
   expect(api.lists.at(-1)).toMatchObject({ path: NODE_FEATURES, query: { limit: '50' } });

@@ -163,8 +163,8 @@ export type WatchOptions = {
 export type Watches = {
   /** What `wholeNodes` says has changed. */
   relistNodes: () => void;
-  /** What rules ask for, beside services: ResourceSlices, and by name what NodeFeatures say. */
-  want: (asked: { usesDra: boolean; nfdNames: readonly string[] }) => void;
+  /** What rules ask for, beside services: ResourceSlices, and by name what NodeFeatures say and Nodes declare. */
+  want: (asked: { usesDra: boolean; nfdNames: readonly string[]; declaredFeatures: readonly string[] }) => void;
   /** The services are others than before. */
   servicesChanged: () => void;
   /** The NodeHolds are others than before. */
@@ -282,6 +282,7 @@ export function createWatches(options: WatchOptions): Watches {
     collection: fleet.onDemand.nodeFeatures,
     observe: (raw, names) => observeNodeFeature(raw as NodeFeature, names),
   });
+  let declaredKept: readonly string[] = [];
   let rulesUseDra = false;
   const wantSlices = () =>
     slices.want(rulesUseDra || services().some((service) => asksFor(service, 'dra')) ? [] : undefined);
@@ -295,7 +296,10 @@ export function createWatches(options: WatchOptions): Watches {
   const asked: Record<string, Reflector> = { ...optional, [WATCHED.nodeHolds.title]: ofHolds.objects };
   return {
     relistNodes: () => nodes.relist(),
-    want: ({ usesDra, nfdNames }) => {
+    want: ({ usesDra, nfdNames, declaredFeatures }) => {
+      // Of what Nodes declare, only what rules asked before was kept.
+      if (String(declaredFeatures) !== String(declaredKept)) nodes.relist();
+      declaredKept = declaredFeatures;
       rulesUseDra = usesDra;
       wantSlices();
       nodeFeatures.want(nfdNames.length > 0 ? nfdNames : undefined);
