@@ -17,7 +17,7 @@ import {
 } from './render.ts';
 
 const DEPLOY = path.dirname(MANIFESTS);
-const CRDS = ['nodepoollabelsets', 'nodeservices', 'nodeholds'].map((plural) =>
+const CRDS = ['nodepoollabels', 'nodepoollabelsets', 'nodeservices', 'nodeholds'].map((plural) =>
   path.join(DEPLOY, `crds/${plural}.yaml`),
 );
 const NAMESPACE = path.join(MANIFESTS, 'namespace.yaml');

@@ -46,7 +46,7 @@ describe('the chart renders', () => {
     const plain = ['fence', 'pool-labels', 'startup-taint'].flatMap((name) =>
       objectsIn(readFileSync(path.join(POLICIES, `${name}.yaml`), 'utf8')),
     );
-    expect(plain).toHaveLength(6);
+    expect(plain).toHaveLength(8);
     expect(sorted(ofChart.map(withoutLabels))).toEqual(sorted(plain));
   });
 

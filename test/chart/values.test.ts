@@ -255,8 +255,10 @@ describe('the policies and the coordinator agree', () => {
     expect(fence.get('reservedDomains')).toEqual(['k8s.io', 'kubernetes.io', 'example.org']);
     expect(fence.get('servicePrefixes')).toEqual(config['servicesAllowedPrefixes']);
     expect(fence.get('ownPrefixes')).toEqual(expect.arrayContaining(config['rulesAllowedPrefixes'] as string[]));
-    const binding = find(everything, 'MutatingAdmissionPolicyBinding', 'rollcall-pool-labels');
-    expect(binding['spec']).toMatchObject({ paramRef: { namespace: config['poolNamespace'] } });
+    for (const name of ['rollcall-pool-labels', 'rollcall-pool-label-sets']) {
+      const binding = find(everything, 'MutatingAdmissionPolicyBinding', name);
+      expect(binding['spec']).toMatchObject({ policyName: name, paramRef: { namespace: config['poolNamespace'] } });
+    }
   });
 
   test('on nothing of Gitpod where there is none', async () => {

@@ -21,6 +21,7 @@ import { KeyRegistry } from '@rollcall/coordinator/model/keys/key-registry.ts';
 import { gitpodServices, type ReadinessGate, type Service } from '@rollcall/coordinator/model/services.ts';
 import { Scheduling } from '@rollcall/coordinator/scheduler/scheduling.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
+import { listPoolLabels } from '@rollcall/coordinator/state/fleet.test-fixtures.ts';
 import { Fleet } from '@rollcall/coordinator/state/fleet.ts';
 import { Holds } from '@rollcall/coordinator/state/holds/holds.ts';
 import type { HeldPods, ObservedNodeHold } from '@rollcall/coordinator/state/holds/node-hold.ts';
@@ -279,7 +280,7 @@ export class Replica {
     this.#servicePods = fleet.servicePods.handlers('default');
     this.#servicePods.onReplace([...watched.componentPods]);
     fleet.agentPodHandlers.onReplace([...watched.agentPods]);
-    fleet.poolLabelSetHandlers.onReplace([...watched.poolLabelSets]);
+    listPoolLabels(fleet, watched.poolLabelSets);
     fleet.workspaceHandlers.onReplace([...watched.workspaces]);
     fleet.csiNodeHandlers.onReplace([...watched.csiNodes]);
     if (watched.nodeServices) serviceRegistry.handlers.onReplace([...watched.nodeServices]);
@@ -385,7 +386,7 @@ export class Replica {
   }
 
   poolLabelSet(set: ObservedPoolLabelSet, gone: boolean): void {
-    tell(this.#fleet.poolLabelSetHandlers, gone, set);
+    tell(this.#fleet.poolLabelHandlers(set.kind), gone, set);
   }
 
   workspace(workspace: ObservedWorkspace, gone: boolean): void {

@@ -228,6 +228,7 @@ export class World {
     const before = this.sets.get(pool);
     if (!labels && !before) return;
     const set: ObservedPoolLabelSet = {
+      kind: pool === 'a' ? 'NodePoolLabels' : 'NodePoolLabelSet',
       uid: before?.uid ?? this.unique('set'),
       name: pool,
       namespace: 'rollcall',

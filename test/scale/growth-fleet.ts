@@ -10,6 +10,7 @@ import type { Election } from '@rollcall/coordinator/kube/election.ts';
 import type { Node, Pod } from '@rollcall/coordinator/kube/objects.ts';
 import { realDependencies } from '@rollcall/coordinator/kube/runtime-dependencies.ts';
 import { loadConfig, loadEnvironment } from '@rollcall/coordinator/model/config.ts';
+import { listPoolLabels } from '@rollcall/coordinator/state/fleet.test-fixtures.ts';
 import { observePod } from '@rollcall/coordinator/state/observed-pod.ts';
 import { contentOf } from './fleet-agent.ts';
 import { nodeManifest, SERVICES_NAMESPACE, servicePod } from './fleet-objects.ts';
@@ -59,7 +60,7 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
   const podOn = (service: string, name: string, ready: boolean) => observePod(podObject(service, name, ready));
   pods.onReplace(names.flatMap((name) => SERVICES.map((service) => podOn(service, name, true))));
   replica.serviceRegistry.handlers.onReplace([]);
-  fleet.poolLabelSetHandlers.onReplace([]);
+  listPoolLabels(fleet);
   fleet.workspaceHandlers.onReplace([]);
 
   const sequences = new Map<string, number>();
@@ -92,7 +93,8 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
     },
     podEvent: (name: string, ready: boolean) => pods.onUpsert(podOn(WS_DAEMON, name, ready)),
     poolEvent: (pool: string, labels: Record<string, string>) =>
-      fleet.poolLabelSetHandlers.onUpsert({
+      fleet.poolLabelHandlers('NodePoolLabels').onUpsert({
+        kind: 'NodePoolLabels',
         ...{ uid: `uid-${pool}`, name: pool, namespace: 'rollcall', generation: store.writes + 1 },
         ...{ createdAt: '2026-01-01T00:00:00Z', pool, labels, status: undefined },
       }),

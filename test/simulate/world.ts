@@ -20,6 +20,7 @@ export const PATHS = {
   agentPods: '/api/v1/namespaces/rollcall/pods',
   servicePods: '/api/v1/namespaces/apps/pods',
   leases: '/apis/coordination.k8s.io/v1/namespaces/rollcall/leases',
+  poolLabels: '/apis/rollcall.dev/v1alpha1/namespaces/rollcall/nodepoollabels',
   pools: '/apis/labels.banzaicloud.io/v1alpha1/namespaces/rollcall/nodepoollabelsets',
 } as const;
 

@@ -4,6 +4,7 @@ import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
 import type { KubeClient, KubeRequest } from '../kube/client.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { serviceOf } from '../model/services.test-fixtures.ts';
+import { listPoolLabels } from '../state/fleet.test-fixtures.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import { stage as catalogStage, nodeService } from '../state/services/service-registry.test-fixtures.ts';
 import { Slices } from './console/slices.ts';
@@ -19,6 +20,7 @@ const set = (name: string, labels: Record<string, string>, metadata: object = {}
   spec: { pool: 'gold', labels },
 });
 const SET: ObservedPoolLabelSet = {
+  kind: 'NodePoolLabelSet',
   ...{ uid: 'u', name: 'gold', namespace: 'pools', generation: 1, createdAt: '2025-01-01T00:00:00Z', pool: 'gold' },
   ...{ labels: { tier: '1', zone: 'a' }, status: undefined },
 };
@@ -28,7 +30,7 @@ function fleetOf(pods: object[] = []) {
   const builtIn = serviceOf();
   const { serviceRegistry } = catalogStage([builtIn]);
   const { queries, options: labelerOptions, clock, fleet } = stage({ services: () => serviceRegistry.services() });
-  fleet.poolLabelSetHandlers.onReplace([{ ...SET }]);
+  listPoolLabels(fleet, [{ ...SET }]);
   const requests: KubeRequest[] = [];
   const client = {
     request: async (request: KubeRequest) => {
@@ -107,6 +109,19 @@ describe('a proposed set of a pool', () => {
     expect((await ask([])).nodes).toEqual([]);
   });
 
+  test('of the other kind for the same pool counts for nothing while the older one is there', async () => {
+    const { addNode, ask } = fleetOf();
+    addNode('a');
+    const ours = { ...set('gold', { tier: '2' }), kind: 'NodePoolLabels' };
+    expect(await ask([ours])).toMatchObject({ problems: [], nodes: [] });
+    const elsewhere = { ...ours, spec: { pool: 'silver', labels: { tier: '2', 'k8s.io/x': '1' } } };
+    const { problems } = await ask([elsewhere, { ...ours, metadata: { name: 'gold', namespace: 'apps' } }]);
+    expect(problems).toEqual([
+      'NodePoolLabels apps/gold is ignored: rollcall reads only those in pools',
+      'NodePoolLabels gold: k8s.io/x would be refused, since it is in the reserved domain k8s.io',
+    ]);
+  });
+
   test('of another namespace is ignored, with a word', async () => {
     const { addNode, ask } = fleetOf();
     addNode('a');
@@ -169,7 +184,7 @@ describe('what else is proposed', () => {
       { spec: {} },
     ]);
     expect(problems).toEqual([
-      'Secret s is ignored: diff reads only NodeServices, NodePoolLabelSets and rule files',
+      'Secret s is ignored: diff reads only NodeServices, NodePoolLabels, NodePoolLabelSets and rule files',
       'A NodeService has no name',
       'A undefined has no name',
     ]);

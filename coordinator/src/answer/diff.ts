@@ -10,7 +10,7 @@ import type { CoordinatorConfig } from '../model/config.ts';
 import type { ServiceKeys } from '../model/keys/key-entry.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { probeChecksOf } from '../model/services.ts';
-import { type ObservedPoolLabelSet, observePoolLabelSet } from '../state/pool-label-sets.ts';
+import { isPoolLabelKind, type ObservedPoolLabelSet, observePoolLabelSet } from '../state/pool-label-sets.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import { labelsMissedBy } from '../subscribers/eviction/misplaced-pods.ts';
@@ -78,7 +78,7 @@ export async function diff(
 
 function refusedKeys(set: ObservedPoolLabelSet, config: CoordinatorConfig, keys: KeyRegistry): string[] {
   const { refused } = sortPoolLabels(set, reservedKeys(keys, config));
-  return refused.map(({ key, reason }) => `NodePoolLabelSet ${set.name}: ${key} would be refused, since it ${reason}`);
+  return refused.map(({ key, reason }) => `${set.kind} ${set.name}: ${key} would be refused, since it ${reason}`);
 }
 
 function keysOf(config: CoordinatorConfig, services: readonly ServiceKeys[]): KeyRegistry {
@@ -115,15 +115,12 @@ function sort(objects: readonly object[], { poolNamespace }: CoordinatorConfig, 
       spec: spec ?? {},
     };
     if (kind === 'NodeService') sorted.services.push(observeNodeService(written));
-    else if (kind === 'NodePoolLabelSet' && namespace === poolNamespace) sorted.sets.push(observePoolLabelSet(written));
-    else if (kind === 'NodePoolLabelSet') {
+    else if (!isPoolLabelKind(kind)) {
       sorted.problems.push(
-        `NodePoolLabelSet ${namespace}/${name} is ignored: rollcall reads only those in ${poolNamespace}`,
+        `${String(kind)} ${name} is ignored: diff reads only NodeServices, NodePoolLabels, NodePoolLabelSets and rule files`,
       );
-    } else
-      sorted.problems.push(
-        `${String(kind)} ${name} is ignored: diff reads only NodeServices, NodePoolLabelSets and rule files`,
-      );
+    } else if (namespace === poolNamespace) sorted.sets.push(observePoolLabelSet(kind, written));
+    else sorted.problems.push(`${kind} ${namespace}/${name} is ignored: rollcall reads only those in ${poolNamespace}`);
   }
   return sorted;
 }

@@ -7,7 +7,7 @@ test('a replica is ready when all is listed that may be, and stays so while the 
   const { clock, signal } = api.shared;
   const writer = { busyMs: () => 0 };
   const { readiness } = createHealth({ writer, watches, clock, signal });
-  const names = 'nodes,agent pods,workspace pods,NodePoolLabelSets,NodeServices,Workspaces,NodeHolds';
+  const names = 'nodes,agent pods,workspace pods,NodePoolLabels,NodePoolLabelSets,NodeServices,Workspaces,NodeHolds';
   expect(readiness.evaluate()).toEqual({ healthy: false, report: `[-]caches failed: not listed yet: ${names}` });
   api.refused.set(NODE_SERVICES, 403);
   void watches.run();

@@ -20,7 +20,7 @@ import { createSubscribers } from '../subscribers/create-subscribers.ts';
 import { Ledger } from '../subscribers/ledger/ledger.ts';
 import { registerLedgerMetric } from '../subscribers/ledger/metrics.ts';
 import { createHoldStatusController } from '../subscribers/status/hold-status-controller.ts';
-import { createPoolStatusController } from '../subscribers/status/pool-status-controller.ts';
+import { createPoolStatusControllers } from '../subscribers/status/pool-status-controller.ts';
 import { createServiceStatusController } from '../subscribers/status/service-status-controller.ts';
 import { createWatches } from '../watch/watches.ts';
 import { NodeWriter } from '../write/node-writer.ts';
@@ -55,6 +55,7 @@ export async function createReplica(context: ReplicaContext) {
     services,
     servicesKnown: () => serviceRegistry.known,
     questions: () => rules?.ruleSet.questions ?? [],
+    declaredFeatures: () => rules?.ruleSet.declaredFeatures ?? [],
     ...fleetSettings(config),
     annotationsOfInterest: keys.names('annotation'),
     clock,
@@ -147,7 +148,7 @@ export async function createReplica(context: ReplicaContext) {
   const servicesNeedWhole = () =>
     keys.needsWholeNodes ||
     serviceRegistry.watched().some((service) => asksFor(service, 'resource') || asksFor(service, 'condition'));
-  let wholeNodes = packs || servicesNeedWhole() || rules?.ruleSet.usesResources === true;
+  let wholeNodes = packs || servicesNeedWhole() || rules?.ruleSet.needsWholeNodes === true;
   const watches = createWatches({
     config,
     client,
@@ -179,7 +180,7 @@ export async function createReplica(context: ReplicaContext) {
     for (const node of evaluator.takeWaiting()) writer.add(node);
   };
   const writes = { client, fence, record, clock, logger };
-  const pools = createPoolStatusController({ writes, fleet, reserved: reservedKeys(keys, config) });
+  const poolStatus = createPoolStatusControllers({ writes, fleet, reserved: reservedKeys(keys, config) });
   const serviceStatus = createServiceStatusController({
     writes,
     serviceRegistry,
@@ -194,7 +195,7 @@ export async function createReplica(context: ReplicaContext) {
     isNode: (name) => fleet.node(name) !== undefined,
     problemOf: (hold) => watches.problemOfHold(hold),
   });
-  const statuses = config.dryRun ? [] : [pools.controller, serviceStatus, holdStatus];
+  const statuses = config.dryRun ? [] : [...poolStatus.controllers, serviceStatus, holdStatus];
 
   // The controller, and the ways up to it.
   const controller = new NodeController({
@@ -230,7 +231,7 @@ export async function createReplica(context: ReplicaContext) {
   });
   let ruleLabels = rules?.ruleSet.labels ?? new Map<string, string>();
   const rulesChanged = (next: RuleSet) => {
-    if (next.usesResources) watchWhole();
+    if (next.needsWholeNodes) watchWhole();
     watches.want(next);
     serviceRegistry.judge();
     controller.rulesChanged(ruleLabels, next.labels);
@@ -238,7 +239,7 @@ export async function createReplica(context: ReplicaContext) {
   };
 
   registerFleetMetrics(registry, {
-    refusedPoolKeys: () => (leadershipState.leads() ? pools.refusedKeys() : 0),
+    refusedPoolKeys: () => (leadershipState.leads() ? poolStatus.refusedKeys() : 0),
     countByFreshness: () => (leadershipState.leads() ? fleet.countByFreshness() : {}),
     activeGuards: () => (leadershipState.leads() ? fleet.activeGuards() : []),
     heldBack: () => (leadershipState.leads() ? evaluator.heldBackCount : 0),

@@ -4,6 +4,7 @@ import { stage } from '../controller/node-controller.test-fixtures.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { configured } from '../model/load.test-fixtures.ts';
+import { listPoolLabels } from '../state/fleet.test-fixtures.ts';
 import { evictionFor, fleetSettings, guardSettings, labelerSettings } from './settings.ts';
 
 let context: CoordinatorConfig;
@@ -75,7 +76,7 @@ test('many nodes keep the label of a pool for the time that is configured', asyn
     const metadata = { name, uid: name, resourceVersion: '1', labels: { tier: 'gold' }, annotations };
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
   }
-  fleet.poolLabelSetHandlers.onReplace([]);
+  listPoolLabels(fleet);
   for (const name of names) controller.prepare(name);
   const held = () => evaluator.heldWithdrawals().map(({ nodes }) => nodes);
   expect(held()).toEqual([2]);
@@ -123,7 +124,7 @@ test('a withdrawn label of no service is noted wherever pods are evicted', () =>
       },
     ];
     const metadata = { name: 'n', uid: 'u', resourceVersion: '1', labels: { tier: 'gold' }, managedFields };
-    fleet.poolLabelSetHandlers.onReplace([]);
+    listPoolLabels(fleet);
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
     const intent = queries.explain('n')?.intent;
     expect(intent?.get(`annotation:${WITHDRAWN_LABELS_ANNOTATION}`)?.value).toBe('{"tier":"gold"}');

@@ -5,6 +5,7 @@ import { AT_ONCE, SETTLE_MS } from '../decide/guards/blast-radius.ts';
 import type { Rules } from '../decide/labelers/implied-labels.ts';
 import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
 import { serviceOf } from '../model/services.test-fixtures.ts';
+import { listPoolLabels } from '../state/fleet.test-fixtures.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import { serviceList } from '../state/probe-targets.ts';
 import { CONCURRENCY_INITIAL } from '../write/concurrency-window.ts';
@@ -96,8 +97,10 @@ test('a rule that has gone long ago is not taken for one that goes now', async (
 });
 
 describe('a label that a pool asked for', () => {
+  const KIND = 'NodePoolLabels' as const;
   const set = (pool: string, labels: Record<string, string>, generation = 1): ObservedPoolLabelSet => {
-    return { uid: pool, name: pool, namespace: 'x', generation, createdAt: '', pool, labels, status: undefined };
+    const base = { kind: KIND, uid: pool, name: pool, namespace: 'x', createdAt: '', pool, status: undefined };
+    return { ...base, generation, labels };
   };
 
   function pooled(change: object = {}) {
@@ -105,7 +108,7 @@ describe('a label that a pool asked for', () => {
     const subscribers = { changed: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
     const staged = stage({ subscribers, ...change } as never);
     const { fleet, evaluator, controller } = staged;
-    fleet.poolLabelSetHandlers.onReplace([set('gold', { tier: 'gold' }), set('silver', {})]);
+    listPoolLabels(fleet, [set('gold', { tier: 'gold' }), set('silver', {})]);
     listed(fleet, MANAGED_LABELS_ANNOTATION);
     const held = () => {
       for (const name of NAMES) controller.prepare(name);
@@ -118,7 +121,7 @@ describe('a label that a pool asked for', () => {
   test('goes from ten nodes where the set of the pool alone was changed, and half a second later from all', async () => {
     const { fleet, held, leaving, looked, clock } = pooled();
     await clock.advance(60_001);
-    fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, 2));
+    fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, 2));
     expect(leaving()).toEqual(NAMES.slice(0, 10));
     expect(held()).toEqual([]);
     looked.length = 0;
@@ -138,7 +141,7 @@ describe('a label that a pool asked for', () => {
     };
     const { fleet, leaving, looked } = pooled({ clock: early });
     await clock.advance(60_001);
-    fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, 2));
+    fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, 2));
     leaving();
     looked.length = 0;
     await clock.advance(SETTLE_MS);
@@ -148,7 +151,7 @@ describe('a label that a pool asked for', () => {
   test('takes one timer, however many sets change', () => {
     const { fleet, clock } = pooled();
     const before = clock.pendingTimers;
-    for (const generation of [2, 3, 4]) fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, generation));
+    for (const generation of [2, 3, 4]) fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, generation));
     expect(clock.pendingTimers).toBe(before);
   });
 
@@ -159,7 +162,7 @@ describe('a label that a pool asked for', () => {
     await clock.advance(60_001);
     // That no agent was heard is known by now.
     controller.tick();
-    fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, 2));
+    fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, 2));
     for (const name of names) controller.prepare(name);
     await clock.advance(SETTLE_MS - 1);
     // Not the timer, after which some would be worked on already.
@@ -171,10 +174,10 @@ describe('a label that a pool asked for', () => {
   test('stays on the others where another set follows within half a second', async () => {
     const { fleet, held, leaving, looked, clock } = pooled();
     await clock.advance(60_001);
-    fleet.poolLabelSetHandlers.onDelete(set('gold', {}));
+    fleet.poolLabelHandlers(KIND).onDelete(set('gold', {}));
     expect(leaving()).toHaveLength(10);
     await clock.advance(300);
-    fleet.poolLabelSetHandlers.onDelete(set('silver', {}));
+    fleet.poolLabelHandlers(KIND).onDelete(set('silver', {}));
     looked.length = 0;
     await clock.advance(10_000);
     expect(looked).toEqual([]);
@@ -185,8 +188,8 @@ describe('a label that a pool asked for', () => {
   test('leaves ten nodes at first where another was changed as well, and the others a minute later', async () => {
     const { fleet, held, clock, controller } = pooled();
     await clock.advance(60_001);
-    fleet.poolLabelSetHandlers.onUpsert(set('silver', { a: 'b' }, 2));
-    fleet.poolLabelSetHandlers.onUpsert(set('gold', {}, 2));
+    fleet.poolLabelHandlers(KIND).onUpsert(set('silver', { a: 'b' }, 2));
+    fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, 2));
     expect(held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 2 }]);
     await clock.advance(60_000);
     controller.tick();
@@ -205,7 +208,7 @@ describe('a label that a pool asked for', () => {
   test('leaves up to 20 % of its nodes within a second or so, by whatever it goes', async () => {
     const { fleet, leaving, held, controller, clock, looked } = widespread();
     await clock.advance(60_001);
-    fleet.poolLabelSetHandlers.onReplace([]);
+    listPoolLabels(fleet);
     expect(leaving()).toEqual(NAMES.slice(0, AT_ONCE));
     expect(held()).toEqual([]);
     await clock.advance(SETTLE_MS);
@@ -224,7 +227,7 @@ describe('a label that a pool asked for', () => {
     };
     const { fleet, clock, evaluator, controller } = pooled({ rules: () => rules });
     await clock.advance(60_001);
-    fleet.poolLabelSetHandlers.onReplace([]);
+    listPoolLabels(fleet);
     const stances = NAMES.map((name) => {
       const intent = evaluator.evaluate(name)?.intent;
       controller.prepare(name);
@@ -237,7 +240,7 @@ describe('a label that a pool asked for', () => {
   test('is no longer held on a node that is gone, nor in the next term', async () => {
     const { fleet, held, clock, evaluator, controller } = pooled();
     await clock.advance(60_001);
-    fleet.poolLabelSetHandlers.onReplace([]);
+    listPoolLabels(fleet);
     expect(held()).toHaveLength(1);
     controller.beginTerm();
     expect(evaluator.heldWithdrawals()).toEqual([]);

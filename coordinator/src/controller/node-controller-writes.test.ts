@@ -4,6 +4,7 @@ import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
 import type { KubeClient, KubeRequest } from '../kube/client.ts';
 import type { ManagedFieldsEntry, Node } from '../kube/objects.ts';
 import { podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
+import { listPoolLabels } from '../state/fleet.test-fixtures.ts';
 import { stage } from './node-controller.test-fixtures.ts';
 import type { Subscribers } from './subscribers.ts';
 
@@ -186,7 +187,7 @@ describe('a label that was removed where pods are evicted for it', () => {
     const staged = await withdrawn({ eviction: { isIgnored: () => false } }, (request) => {
       if (request.contentType?.startsWith('application/apply-patch')) throw new Error('on purpose');
     });
-    staged.fleet.poolLabelSetHandlers.onReplace([]);
+    listPoolLabels(staged.fleet);
     const annotations = { [MANAGED_LABELS_ANNOTATION]: '["tier"]' };
     staged.watched({
       metadata: { name: 'n', uid: 'uid-n', resourceVersion: '9', labels: { tier: 'gold' }, annotations },

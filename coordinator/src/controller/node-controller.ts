@@ -6,7 +6,7 @@ import { SETTLE_MS } from '../decide/guards/blast-radius.ts';
 import { type ChangeLog, changesBetween } from '../decide/intent/changes.ts';
 import type { NodePlan, SkippedKey } from '../decide/intent/plan.ts';
 import { ruleOf } from '../decide/labelers/implied-labels.ts';
-import { setOfPool } from '../decide/labelers/pool-labels.ts';
+import { labelsOfPool } from '../decide/labelers/pool-labels.ts';
 import { missingAtGate, type StartupGateOptions } from '../decide/labelers/startup-gate.ts';
 import type { Node } from '../kube/objects.ts';
 import type { Service } from '../model/services.ts';
@@ -84,7 +84,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   }
 
   poolsChanged(pools: ReadonlySet<string>): void {
-    this.#configured([...pools].map(setOfPool));
+    this.#configured([...pools].map(labelsOfPool));
   }
 
   /** NodeServices with these uids were changed or deleted. */

@@ -67,7 +67,10 @@ function whatIf(
     ...(now.startupGate ? { startupGate: now.startupGate } : {}),
   } satisfies Partial<LabelerOptions>;
   const setOf = (labels: Record<string, string> | undefined) =>
-    labels && { ...{ uid: 's', name: 'gold', namespace: 'x', generation: 1, createdAt: '', pool: 'gold' }, labels };
+    labels && {
+      ...{ kind: 'NodePoolLabels', uid: 's', name: 'gold', namespace: 'x', generation: 1, createdAt: '', pool: 'gold' },
+      labels,
+    };
   const seen = snapshot({ pool: 'gold', taints: [], ...situation });
   const evaluated: EvaluatedNode = {
     ...seen,
@@ -270,7 +273,7 @@ describe('the set of a pool', () => {
     const now = { poolLabels: { tier: 'gold' } };
     const { changes, reasons } = whatIf(now, { poolLabels: {} }, { ...tier, annotations: managed });
     expect(changes).toEqual(['label tier gold undefined']);
-    expect(reasons).toEqual(['NodePoolLabelSet x/gold of the pool gold no longer requests it']);
+    expect(reasons).toEqual(['NodePoolLabels x/gold of the pool gold no longer requests it']);
   });
 
   test('applies only to nodes of its pool', () => {

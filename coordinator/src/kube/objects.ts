@@ -64,13 +64,13 @@ export type NodeCondition = {
 
 export type Node = KubeObject & {
   spec?: { taints?: Taint[] };
-  status?: { allocatable?: Record<string, string>; conditions?: NodeCondition[] };
+  status?: { allocatable?: Record<string, string>; conditions?: NodeCondition[]; declaredFeatures?: string[] };
 };
 
 /** Gitpod's custom resource, as far as it says where a workspace is. */
 export type Workspace = KubeObject & { status?: { runtime?: { nodeName?: string } | null } };
 
-/** Banzai's custom resource: the labels of the nodes of a pool. */
+/** A NodePoolLabels, or Banzai's NodePoolLabelSet, which has the same form: the labels of the nodes of a pool. */
 export type NodePoolLabelSet = KubeObject & {
   spec?: { pool?: string; labels?: Record<string, string> };
   status?: unknown;

@@ -119,7 +119,7 @@ export const COORDINATOR_OPTIONS = {
     env: ['NPLSO_CONTROLLER_NAMESPACE'],
     check: checkLabel,
     defaultText: 'own namespace',
-    help: 'Namespace of the NodePoolLabelSets; others are ignored.',
+    help: 'Namespace of the NodePoolLabels and NodePoolLabelSets; others are ignored.',
   },
   forbiddenLabelDomains: {
     type: 'list',
@@ -129,14 +129,14 @@ export const COORDINATOR_OPTIONS = {
       const odd = domains.find((domain) => !isSubdomain(domain.toLowerCase()));
       return odd === undefined ? undefined : `must be domains, such as example.com; got ${JSON.stringify(odd)}`;
     },
-    help: 'Domains in which NodePoolLabelSets may not set labels, in addition to k8s.io and kubernetes.io; subdomains are included.',
+    help: 'Domains in which NodePoolLabels and NodePoolLabelSets may not set labels, in addition to k8s.io and kubernetes.io; subdomains are included.',
   },
   poolsAllowedPrefixes: {
     type: 'list',
     default: [],
     defaultText: 'any',
     check: checkPrefixes,
-    help: 'Prefixes that the label keys of NodePoolLabelSets must have; the fence must allow the same.',
+    help: 'Prefixes that the label keys of NodePoolLabels and NodePoolLabelSets must have; the fence must allow the same.',
   },
   startupGateRequires: {
     type: 'list',

@@ -56,19 +56,22 @@ test('the workspaces of a node are known once they were listed, and until their 
   expect([seen(), told()]).toEqual([[workspace], ALL]);
 });
 
-test('a NodePoolLabelSet is known once all were listed, and only nodes of its pool are looked at because of it', () => {
+test('the labels of pools are known once both kinds were listed, and only nodes of a pool are looked at because of it', () => {
   const { fleet, node, told, pools } = watched();
   const gold = {
+    kind: 'NodePoolLabels' as const,
     ...{ uid: 's', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' },
     ...{ labels: {}, status: undefined },
   };
   fleet.nodeHandlers.onUpsert(node('n', { [POOL]: 'gold' }, '2'));
   fleet.nodeHandlers.onUpsert(node('m', { [POOL]: 'silver' }, '2'));
   told();
-  const { onReplace, onUpsert, onLost } = fleet.poolLabelSetHandlers;
+  const { onReplace, onUpsert, onLost } = fleet.poolLabelHandlers('NodePoolLabels');
   const known = () => fleet.snapshot('n')?.poolLabelSetsKnown;
   expect(known()).toBe(false);
   onReplace([]);
+  expect([known(), told()]).toEqual([false, ALL]);
+  fleet.poolLabelHandlers('NodePoolLabelSet').onReplace([]);
   expect([known(), told()]).toEqual([true, ALL]);
   onUpsert(gold);
   expect([told(), pools]).toEqual([['n normal'], [['gold']]]);

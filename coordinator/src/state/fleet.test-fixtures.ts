@@ -2,6 +2,7 @@ import { Fleet, type FleetListener, type FleetOptions } from './fleet.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { PodsByNamespace } from './pods-by-namespace.ts';
+import { type ObservedPoolLabelSet, POOL_LABEL_KINDS } from './pool-label-sets.ts';
 
 /** Without pools and services, if nothing else is given. */
 export function fleetWith(
@@ -28,6 +29,13 @@ export function fleetWith(
     ...listener,
   });
   return fleet;
+}
+
+/** Lists these sets to the fleet, and no others, each with the objects of its kind. */
+export function listPoolLabels(fleet: Fleet, sets: readonly ObservedPoolLabelSet[] = []): void {
+  for (const kind of POOL_LABEL_KINDS) {
+    fleet.poolLabelHandlers(kind).onReplace(sets.filter((set) => set.kind === kind));
+  }
 }
 
 const TOLERATIONS: readonly never[] = [];

@@ -18,7 +18,7 @@ import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
 import { OnDemand } from './on-demand-objects.ts';
 import type { PodsByNamespace } from './pods-by-namespace.ts';
-import { type ObservedPoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
+import { type ObservedPoolLabelSet, POOL_LABEL_KINDS, type PoolLabelKind, PoolLabelSets } from './pool-label-sets.ts';
 import type { Freshness } from './presence.ts';
 import { ProbeAssignments } from './probe-assignments.ts';
 import { heartbeatSeconds, ReportPacing } from './report-pacing.ts';
@@ -35,6 +35,8 @@ export type FleetOptions = {
   servicesKnown: () => boolean;
   /** What agents are to answer, by what the rules ask. */
   questions?: () => readonly string[];
+  /** Of the features that Nodes declare, those to keep, by what the rules ask. */
+  declaredFeatures?: () => readonly string[];
   poolLabels: readonly string[];
   /** Milliseconds without a report after which a node is silent. */
   windowMs: number;
@@ -68,7 +70,7 @@ const NO_LISTENER: FleetListener = {
 };
 
 /** Collections without which other things go on. */
-type Learned = 'workspaces' | 'poolLabelSets';
+type Learned = 'workspaces' | PoolLabelKind;
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
@@ -188,14 +190,14 @@ export class Fleet {
     return this.#learning('workspaces', this.#workspaces);
   }
 
-  get poolLabelSetHandlers() {
-    return this.#learning('poolLabelSets', this.poolLabelSets);
+  poolLabelHandlers(kind: PoolLabelKind) {
+    return this.#learning(kind, this.poolLabelSets.ofKind(kind));
   }
 
   /** Trims a Node as it is parsed, before it is kept. */
   observe(node: Node): ObservedNode {
-    const { annotationsOfInterest, allAnnotations } = this.#options;
-    return observeNode(node, this.#intern, annotationsOfInterest, allAnnotations);
+    const { annotationsOfInterest, allAnnotations, declaredFeatures } = this.#options;
+    return observeNode(node, this.#intern, annotationsOfInterest, allAnnotations, declaredFeatures?.());
   }
 
   /** The answer of the API server to a write. */
@@ -318,7 +320,7 @@ export class Fleet {
       silenceMs: this.#options.windowMs,
       machine: record.machine?.machine,
       inventory: inventoryOf(
-        { shown: record.machine, allocatable: node.allocatable, ...this.onDemand.on(name) },
+        { shown: record.machine, allocatable: node.allocatable, declared: node.declared, ...this.onDemand.on(name) },
         this.#options.clock.monotonic(),
       ),
       pool: this.#poolOf(name),
@@ -331,12 +333,12 @@ export class Fleet {
       servicesKnown: this.#options.servicesKnown(),
       toldMs: sessions.toldSince(told.services),
       poolLabelSet: this.poolLabelSetOf(name),
-      poolLabelSetsKnown: this.#known.has('poolLabelSets'),
+      poolLabelSetsKnown: POOL_LABEL_KINDS.every((kind) => this.#known.has(kind)),
       workspaces: this.#known.has('workspaces') ? this.#workspaces.on(name) : undefined,
     };
   }
 
-  /** The NodePoolLabelSet that a node is labelled by. */
+  /** The NodePoolLabels or NodePoolLabelSet that a node is labelled by. */
   poolLabelSetOf(name: string): ObservedPoolLabelSet | undefined {
     return this.poolLabelSets.of(this.#poolOf(name));
   }

@@ -61,7 +61,7 @@ test('another answer, or another value of one, is a change', () => {
   const first = answered('1');
   expect([first, first, answered('2')].map((each) => machines.take(n, each, 0))).toEqual([true, false, true]);
   const nothing = { slices: undefined, nodeFeatures: undefined };
-  expect(inventoryOf({ shown: n.machine, allocatable: undefined, ...nothing }, 0)).toMatchObject({
+  expect(inventoryOf({ shown: n.machine, allocatable: undefined, declared: undefined, ...nothing }, 0)).toMatchObject({
     ...{ answers, values: { 'nfd:local.feature.x': '2' } },
     ...{ nfd: undefined, dra: undefined },
   });
@@ -107,7 +107,10 @@ test('a driver that comes and goes is held back, and the node is looked at again
     take('nvidia', time * 10_000 + 2000);
   }
   const shown = (nowMs: number) =>
-    inventoryOf({ shown: n.machine, allocatable: undefined, slices: undefined, nodeFeatures: undefined }, nowMs);
+    inventoryOf(
+      { shown: n.machine, allocatable: undefined, declared: undefined, slices: undefined, nodeFeatures: undefined },
+      nowMs,
+    );
   expect([...shown(43_000).heldDrivers]).toEqual(['nvidia-gpu']);
   expect(machines.tick(49_999)).toEqual([]);
   expect(machines.tick(50_000)).toEqual(['n']);
@@ -132,8 +135,10 @@ test('of two drivers that are held back, the node is looked at when the first of
     take('nvidia', 'amdgpu', time * 10_000 + 6000);
   }
   const held = (nowMs: number) => [
-    ...inventoryOf({ shown: n.machine, allocatable: undefined, slices: undefined, nodeFeatures: undefined }, nowMs)
-      .heldDrivers,
+    ...inventoryOf(
+      { shown: n.machine, allocatable: undefined, declared: undefined, slices: undefined, nodeFeatures: undefined },
+      nowMs,
+    ).heldDrivers,
   ];
   expect(held(47_000)).toEqual(['nvidia-gpu', 'amd-instinct']);
   expect([machines.tick(49_999), machines.tick(50_000), held(50_000)]).toEqual([[], ['n'], ['amd-instinct']]);

@@ -90,13 +90,14 @@ function isSame(a: Machine, b: Machine): boolean {
 export type InventorySources = OnDemandOnNode & {
   shown: ShownMachine | undefined;
   allocatable: ObservedNode['allocatable'];
+  declared: ObservedNode['declared'];
 };
 
 const NONE: ReadonlyMap<string, readonly string[]> = new Map();
 
 /** What a node has, from all sources. `nowMs` is monotonic. */
 export function inventoryOf(sources: InventorySources, nowMs: number): Inventory {
-  const { shown, allocatable, slices, nodeFeatures } = sources;
+  const { shown, allocatable, declared, slices, nodeFeatures } = sources;
   const { devices, machine } = shown ?? {};
   return {
     devices: devices && shownTally(devices, nowMs),
@@ -107,6 +108,7 @@ export function inventoryOf(sources: InventorySources, nowMs: number): Inventory
     answers: machine?.answers ?? {},
     values: machine?.values ?? {},
     allocatable,
+    declared,
     dra: slices && draDevices(slices),
     nfd: nodeFeatures && mergedFeatures(nodeFeatures),
   };

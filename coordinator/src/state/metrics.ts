@@ -60,7 +60,7 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   });
   new Gauge({
     name: 'rollcall_coordinator_refused_pool_keys',
-    help: 'Labels in NodePoolLabelSets that are refused; the status of each set lists them with the reason.',
+    help: 'Labels in NodePoolLabels and NodePoolLabelSets that are refused; the status of each object lists them with the reason.',
     registers,
     collect() {
       this.set(sources.refusedPoolKeys());

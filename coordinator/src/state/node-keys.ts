@@ -10,7 +10,7 @@ import { objectIn, parseAnnotation, sortedObject, textsIn } from './json-annotat
 export type ListedKind = 'label' | 'taint' | 'condition';
 
 /**
- * Why rollcall set a key: a service of Gitpod, a NodeService with its uid, a NodePoolLabelSet, a rule, a rule that builds
+ * Why rollcall set a key: a service of Gitpod, a NodeService with its uid, the labels of a pool, a rule, a rule that builds
  * on a label of a service, a device or a fact.
  */
 export type Origin = 'gitpod' | `service:${string}` | 'pool' | 'rule' | 'rule:service' | 'device' | 'fact';

@@ -77,6 +77,7 @@ describe('the node store', () => {
     ['taints', { taints: [{ key: 'k', effect: 'NoSchedule' }] }],
     ['resources', { allocatable: { cpu: '1' } }],
     ['conditions', { conditions: [] }],
+    ['declared features', { declared: new Map([['A', true]]) }],
     ['taints and conditions', { taints: [], conditions: [] }],
     ['all', { taints: [], allocatable: {}, conditions: [] }],
   ])('keeps what was known of a Node, such as its %s, where metadata does not tell', (_what, known) => {

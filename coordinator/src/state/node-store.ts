@@ -101,10 +101,12 @@ export class NodeStore {
   }
 }
 
-/** Metadata says nothing about taints, resources and conditions: what was known of them still is. */
+/** Metadata says nothing about taints, resources, conditions and features: what was known of them still is. */
 function withKnownSpec(node: ObservedNode, previous: ObservedNode | undefined): ObservedNode {
   if (previous?.uid !== node.uid) return node;
-  const { taints = previous.taints, allocatable = previous.allocatable, conditions = previous.conditions } = node;
-  if (taints === node.taints && allocatable === node.allocatable && conditions === node.conditions) return node;
-  return { ...node, taints, allocatable, conditions };
+  const { taints = previous.taints, allocatable = previous.allocatable } = node;
+  const { conditions = previous.conditions, declared = previous.declared } = node;
+  const isWhole = taints === node.taints && allocatable === node.allocatable && conditions === node.conditions;
+  if (isWhole && declared === node.declared) return node;
+  return { ...node, taints, allocatable, conditions, declared };
 }

@@ -66,6 +66,18 @@ describe('a Node', () => {
     expect(observe({})).not.toHaveProperty('taints');
   });
 
+  test('declares of the features that are asked for those in its status, and unknown ones where only metadata is watched', () => {
+    const declared = (status: Node['status'], features?: string[]) => {
+      const node: Node = { metadata: METADATA, ...(status ? { status } : {}) };
+      return observeNode(node, (text) => text, new Set(), false, features).declared;
+    };
+    const declaredFeatures = ['A', 'B'];
+    expect(declared({ declaredFeatures }, ['B', 'C'])).toEqual(new Map(Object.entries({ B: true, C: false })));
+    expect(declared({}, ['B'])).toEqual(new Map([['B', false]]));
+    expect(declared({ declaredFeatures })).toEqual(new Map());
+    expect(declared(undefined, ['B'])).toBeUndefined();
+  });
+
   test('has no resources where there are none, and unknown ones where only metadata is watched', () => {
     expect(observe({ status: { allocatable: { cpu: '1' } } }).allocatable).toEqual({ cpu: '1' });
     expect(observe({ status: {} })).toMatchObject({ allocatable: {}, conditions: [] });
@@ -125,6 +137,7 @@ describe('two sights of a Node', () => {
     inherited: new Set(['b']),
     taints: [{ key: 'k', value: 'v', effect: 'NoSchedule' }],
     allocatable: { cpu: '1' },
+    declared: new Map([['A', true]]),
     conditions: [],
   };
 
@@ -154,6 +167,17 @@ describe('two sights of a Node', () => {
       { conditions: [{ type: 't', status: 'True', reason: '', message: '', lastTransitionTime: '', index: 0 }] },
     ],
     ['resource', { allocatable: { cpu: '2' } }],
+    ['declared feature', { declared: new Map([['A', false]]) }],
+    ['name of a feature', { declared: new Map([['B', true]]) }],
+    [
+      'number of features',
+      {
+        declared: new Map([
+          ['A', true],
+          ['B', true],
+        ]),
+      },
+    ],
     ['knowledge of resources', { allocatable: undefined }],
   ])('differ by a %s', (_what, change) => {
     expect(sameObservation(base, { ...base, ...change })).toBe(false);

@@ -38,6 +38,8 @@ export type ObservedNode = {
   taints?: readonly Taint[] | undefined;
   /** Quantities by resource; `undefined` where only metadata is watched. */
   allocatable?: Readonly<Record<string, string>> | undefined;
+  /** By feature, of those that were asked for, whether the Node declares it; `undefined` where only metadata is watched. */
+  declared?: ReadonlyMap<string, boolean> | undefined;
   /** Those that are not the kubelet's; `undefined` where only metadata is watched. */
   conditions?: readonly ObservedCondition[] | undefined;
   /** Defaults to no owner. */
@@ -48,17 +50,20 @@ const NOTHING: ReadonlySet<string> = new Set();
 const NO_KEYS: OwnedKeys = { labels: NOTHING, annotations: NOTHING };
 const NO_TAINTS: readonly Taint[] = [];
 const NO_CONDITIONS: readonly ObservedCondition[] = [];
+const NO_FEATURES: ReadonlyMap<string, boolean> = new Map();
 const NO_RESOURCES: Readonly<Record<string, string>> = {};
 const OURS: ReadonlySet<string | undefined> = new Set([FIELD_MANAGER, PREDECESSOR_FIELD_MANAGER]);
 
 /**
- * Trims a Node (whole or metadata only). Annotations that rollcall does not use are dropped, unless all are wanted.
+ * Trims a Node (whole or metadata only). Annotations that rollcall does not use are dropped, unless all are wanted. Of
+ * the features that it declares, only those in `features` are kept.
  */
 export function observeNode(
   node: Node,
   intern: Intern<string>,
   annotationsOfInterest: ReadonlySet<string>,
   allAnnotations = false,
+  features: readonly string[] = [],
 ): ObservedNode {
   const { name, uid, resourceVersion, creationTimestamp = '', labels = {} } = node.metadata;
   const { annotations = {}, managedFields = [], deletionTimestamp } = node.metadata;
@@ -80,7 +85,7 @@ export function observeNode(
     shared: sharedLabels(managedFields, owned.labels),
     inherited,
     ...taintsOf(node),
-    ...statusOf(node, intern),
+    ...statusOf(node, intern, features),
     conditionOwners: conditionOwners(managedFields),
   };
 }
@@ -103,10 +108,17 @@ function taintsOf({ spec }: Node): Pick<ObservedNode, 'taints'> {
   return spec === undefined ? {} : { taints: spec.taints ?? NO_TAINTS };
 }
 
-function statusOf(node: Node, intern: Intern<string>): Pick<ObservedNode, 'allocatable' | 'conditions'> {
+function statusOf(
+  node: Node,
+  intern: Intern<string>,
+  features: readonly string[],
+): Pick<ObservedNode, 'allocatable' | 'declared' | 'conditions'> {
   if (node.status === undefined) return {};
+  const { allocatable = NO_RESOURCES, declaredFeatures = [] } = node.status;
   return {
-    allocatable: node.status.allocatable ?? NO_RESOURCES,
+    allocatable,
+    declared:
+      features.length === 0 ? NO_FEATURES : new Map(features.map((name) => [name, declaredFeatures.includes(name)])),
     conditions: observeConditions(node, intern) ?? NO_CONDITIONS,
   };
 }
@@ -169,6 +181,7 @@ export function sameObservation(a: ObservedNode, b: ObservedNode): boolean {
     sameConditions(a.conditions, b.conditions) &&
     sameOwners(a.conditionOwners ?? NO_CONDITION_OWNERS, b.conditionOwners ?? NO_CONDITION_OWNERS) &&
     sameRecord(a.allocatable ?? NO_RESOURCES, b.allocatable ?? NO_RESOURCES) &&
+    sameFeatures(a.declared ?? NO_FEATURES, b.declared ?? NO_FEATURES) &&
     // Not known is not the same as none.
     (a.allocatable === undefined) === (b.allocatable === undefined)
   );
@@ -182,6 +195,10 @@ function sameTaints(a: ObservedNode['taints'] = NO_TAINTS, b: ObservedNode['tain
       return key === other?.key && value === other.value && effect === other.effect;
     })
   );
+}
+
+function sameFeatures(a: ReadonlyMap<string, boolean>, b: ReadonlyMap<string, boolean>): boolean {
+  return a === b || (a.size === b.size && [...a].every(([name, is]) => b.get(name) === is));
 }
 
 function sameRecord(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {

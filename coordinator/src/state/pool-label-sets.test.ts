@@ -1,5 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type ObservedPoolLabelSet, observePoolLabelSet, PoolLabelSets } from './pool-label-sets.ts';
+import {
+  type ObservedPoolLabelSet,
+  observePoolLabelSet,
+  type PoolLabelKind,
+  PoolLabelSets,
+} from './pool-label-sets.ts';
 
 let sets: PoolLabelSets;
 let changed: string[][];
@@ -8,24 +13,42 @@ beforeEach(() => {
   sets = new PoolLabelSets((pools) => changed.push([...pools].sort()));
 });
 
+const KIND = 'NodePoolLabels' as const;
+const A = { kind: KIND, name: 'a' } as const;
+const listed = (kind: PoolLabelKind = KIND) => sets.ofKind(kind);
+
 function set(name: string, more: Partial<ObservedPoolLabelSet> = {}): ObservedPoolLabelSet {
   const createdAt = '2026-01-01T00:00:00Z';
-  const base = { uid: name, name, namespace: 'rollcall', generation: 1, createdAt, pool: name, labels: { a: name } };
+  const base = {
+    kind: KIND,
+    uid: name,
+    name,
+    namespace: 'rollcall',
+    generation: 1,
+    createdAt,
+    pool: name,
+    labels: { a: name },
+  };
   return { ...base, status: undefined, ...more };
 }
 
 describe('the pool of a set', () => {
   const metadata = { name: 'gold', namespace: 'rollcall', uid: 'u', resourceVersion: '1', generation: 3 };
   test('is named by the set itself, or by spec.pool', () => {
-    expect(observePoolLabelSet({ metadata, spec: { labels: {} } })).toMatchObject({ pool: 'gold', generation: 3 });
-    expect(observePoolLabelSet({ metadata, spec: { pool: 'Gold_1', labels: {} } }).pool).toBe('Gold_1');
-    expect(observePoolLabelSet({ metadata, spec: { pool: '', labels: {} } }).pool).toBe('gold');
+    expect(observePoolLabelSet('NodePoolLabels', { metadata, spec: { labels: {} } })).toMatchObject({
+      pool: 'gold',
+      generation: 3,
+    });
+    expect(observePoolLabelSet('NodePoolLabels', { metadata, spec: { pool: 'Gold_1', labels: {} } }).pool).toBe(
+      'Gold_1',
+    );
+    expect(observePoolLabelSet('NodePoolLabels', { metadata, spec: { pool: '', labels: {} } }).pool).toBe('gold');
   });
 
   test('that has no spec asks for nothing', () => {
-    expect(observePoolLabelSet({ metadata })).toMatchObject({ pool: 'gold', labels: {} });
+    expect(observePoolLabelSet('NodePoolLabels', { metadata })).toMatchObject({ pool: 'gold', labels: {} });
     const { generation, ...bare } = metadata;
-    expect(observePoolLabelSet({ metadata: bare }).generation).toBe(0);
+    expect(observePoolLabelSet('NodePoolLabels', { metadata: bare }).generation).toBe(0);
   });
 });
 
@@ -36,33 +59,65 @@ describe('of several sets for one pool', () => {
   test.each([[[older, newer]], [[newer, older]]])('the oldest counts, in whatever order they come', (order) => {
     for (const each of order) sets.upsert(each);
     expect(sets.of('p')).toBe(older);
-    sets.remove(older);
+    listed().remove(older);
     expect(sets.of('p')).toBe(newer);
-    sets.remove(newer);
+    listed().remove(newer);
     expect(sets.of('p')).toBeUndefined();
   });
 
   test('of the same second, the first by name counts', () => {
-    sets.replace([set('b', { pool: 'p' }), set('a', { pool: 'p' })]);
+    listed().replace([set('b', { pool: 'p' }), set('a', { pool: 'p' })]);
     expect(sets.of('p')?.name).toBe('a');
+  });
+});
+
+describe('of the two kinds', () => {
+  const SET = 'NodePoolLabelSet' as const;
+  const older = set('p', { kind: SET, labels: { a: 'set' } });
+  const newer = set('p', { createdAt: '2026-01-02T00:00:00Z' });
+
+  test('the oldest object counts for a pool, and a list of one kind takes away nothing of the other', () => {
+    listed(KIND).replace([newer]);
+    listed(SET).replace([older]);
+    expect(sets.of('p')).toBe(older);
+    listed(KIND).replace([newer]);
+    listed(KIND).remove(newer);
+    expect(sets.of('p')).toBe(older);
+    listed(KIND).upsert(newer);
+    listed(SET).replace([]);
+    expect(sets.of('p')).toBe(newer);
+    expect([sets.all(KIND), sets.all(SET)]).toEqual([[newer], []]);
+  });
+
+  test.each([[[KIND, SET]], [[SET, KIND]]])('of the same second and name, the NodePoolLabelSet counts: %s', (kinds) => {
+    for (const kind of kinds) sets.upsert(set('p', { kind }));
+    expect(sets.of('p')?.kind).toBe(SET);
+  });
+
+  test('each has its own status', () => {
+    sets.upsert(older);
+    sets.upsert(newer);
+    sets.noteStatus(older, 1);
+    sets.noteStatus(newer, 2);
+    expect([sets.statusOf(older), sets.statusOf(newer)]).toEqual([1, 2]);
   });
 });
 
 describe('it is told', () => {
   test('of the pools of sets that came, changed, moved or went, and of no others', () => {
-    sets.replace([set('a'), set('b')]);
+    listed().replace([set('a'), set('b')]);
     sets.upsert(set('a', { generation: 2, labels: {} }));
     sets.upsert(set('a', { generation: 3, pool: 'elsewhere' }));
-    sets.replace([set('a', { generation: 3, pool: 'elsewhere' })]);
-    sets.replace([set('a', { generation: 3, pool: 'elsewhere' })]);
-    sets.remove({ name: 'a' });
-    sets.remove({ name: 'a' });
+    listed().replace([set('a', { generation: 3, pool: 'elsewhere' })]);
+    listed().replace([set('a', { generation: 3, pool: 'elsewhere' })]);
+    listed().remove(set('a'));
+    listed().remove(set('a'));
     expect(changed).toEqual([['a', 'b'], ['a'], ['a', 'elsewhere'], ['b'], ['elsewhere']]);
   });
 
   test('of a set that was created anew under the same name', () => {
     sets.upsert(set('a'));
-    sets.replace([set('a', { uid: 'other', labels: { b: '1' } })]);
+    listed().replace([set('a', { uid: 'other', labels: { b: '1' } })]);
     expect(sets.of('a')?.labels).toEqual({ b: '1' });
     expect(changed).toHaveLength(2);
   });
@@ -71,20 +126,20 @@ describe('it is told', () => {
     sets.upsert(set('a'));
     sets.upsert(set('a', { status: { nodesMatched: 1 } }));
     expect(changed).toHaveLength(1);
-    expect(sets.statusOf('a')).toEqual({ nodesMatched: 1 });
+    expect(sets.statusOf(A)).toEqual({ nodesMatched: 1 });
   });
 });
 
 test('a status is forgotten with its set, and not taken for one that is not there', () => {
   sets.upsert(set('a'));
-  sets.noteStatus('a', { nodesMatched: 1 });
-  expect(sets.statusOf('a')).toEqual({ nodesMatched: 1 });
-  sets.remove({ name: 'a' });
-  expect(sets.statusOf('a')).toBeUndefined();
-  sets.noteStatus('a', { nodesMatched: 2 });
-  expect(sets.statusOf('a')).toBeUndefined();
+  sets.noteStatus(A, { nodesMatched: 1 });
+  expect(sets.statusOf(A)).toEqual({ nodesMatched: 1 });
+  listed().remove(set('a'));
+  expect(sets.statusOf(A)).toBeUndefined();
+  sets.noteStatus(A, { nodesMatched: 2 });
+  expect(sets.statusOf(A)).toBeUndefined();
   sets.upsert(set('a', { uid: 'other' }));
-  expect(sets.statusOf('a')).toBeUndefined();
+  expect(sets.statusOf(A)).toBeUndefined();
 });
 
 test('a node without a pool has no set', () => {
@@ -97,14 +152,14 @@ describe('sets with others that are proposed', () => {
   const late = set('late', { pool: 'p', createdAt: '2026-01-03T00:00:00Z' });
 
   test('have those that are there as well, which stay as they are', () => {
-    sets.replace([old, set('q')]);
+    listed().replace([old, set('q')]);
     const proposed = sets.with([late]);
-    expect([...proposed.all()].map(({ name }) => name)).toEqual(['old', 'q', 'late']);
-    expect([proposed.of('p'), [...sets.all()].length]).toEqual([old, 2]);
+    expect(proposed.all(KIND).map(({ name }) => name)).toEqual(['old', 'q', 'late']);
+    expect([proposed.of('p'), sets.all(KIND).length]).toEqual([old, 2]);
   });
 
   test('have one in the place of what it changes, as old as that is', () => {
-    sets.replace([old, late]);
+    listed().replace([old, late]);
     const proposed = sets.with([{ ...old, createdAt: '2026-01-09T00:00:00Z', labels: { b: '1' } }]);
     expect(proposed.of('p')).toEqual({ ...old, generation: 2, labels: { b: '1' } });
     expect(sets.of('p')).toBe(old);

@@ -8,6 +8,7 @@ import { createWatches, type WatchOptions } from './watches.ts';
 export const NODES = '/api/v1/nodes';
 export const AGENT_PODS = podsPath('rollcall');
 export const WORKSPACE_PODS = podsPath('workspaces');
+export const POOL_LABELS = '/apis/rollcall.dev/v1alpha1/namespaces/pools/nodepoollabels';
 export const POOL_SETS = '/apis/labels.banzaicloud.io/v1alpha1/namespaces/pools/nodepoollabelsets';
 export const WORKSPACES = '/apis/workspace.gitpod.io/v1/namespaces/gitpod/workspaces';
 export const NODE_SERVICES = '/apis/rollcall.dev/v1alpha1/nodeservices';

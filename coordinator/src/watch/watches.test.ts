@@ -11,15 +11,17 @@ import {
   NODE_HOLDS,
   NODE_SERVICES,
   NODES,
+  POOL_LABELS,
   POOL_SETS,
   runningWatches,
   SLICES,
   WORKSPACE_PODS,
   WORKSPACES,
 } from './watches.test-fixtures.ts';
+import type { Watches } from './watches.ts';
 
 const METADATA = { name: 'n1', uid: 'u', resourceVersion: '5' };
-const ALWAYS = [NODES, AGENT_PODS, POOL_SETS, NODE_SERVICES, NODE_HOLDS];
+const ALWAYS = [NODES, AGENT_PODS, POOL_LABELS, POOL_SETS, NODE_SERVICES, NODE_HOLDS];
 
 /** A service with a check of DRA devices, within anyOf. */
 const WITH_DRA = serviceOf('gpu', {
@@ -37,7 +39,7 @@ const WITH_DRA = serviceOf('gpu', {
 test('one watch of each resource is open while it runs, and none after', async () => {
   const { api, running } = await runningWatches();
   expect(api.watched()).toEqual([...ALWAYS, WORKSPACES, WORKSPACE_PODS].sort());
-  expect(api.lists).toHaveLength(7);
+  expect(api.lists).toHaveLength(8);
   api.stop.abort();
   await running;
   expect(api.watched()).toEqual([]);
@@ -63,6 +65,7 @@ test('what is listed reaches those who go by it', async () => {
   const { api, told, fleet, holds, watches, settle } = allWatches();
   api.collections.set(NODES, [{ metadata: { ...METADATA, labels: { pool: 'a' } } }]);
   api.collections.set(AGENT_PODS, [podObject('agent', {}, 'n1', 'rollcall')]);
+  api.collections.set(POOL_LABELS, [{ metadata: { ...METADATA, name: 'labels', namespace: 'pools' } }]);
   api.collections.set(POOL_SETS, [{ metadata: { ...METADATA, name: 'set', namespace: 'pools' } }]);
   api.collections.set(WORKSPACES, [{ metadata: METADATA, status: { runtime: { nodeName: 'n1' } } } as never]);
   api.collections.set(WORKSPACE_PODS, [podObject('ws', {}, 'n1', 'workspaces')]);
@@ -72,7 +75,8 @@ test('what is listed reaches those who go by it', async () => {
   await settle();
   expect(fleet.node('n1')?.labels).toEqual({ pool: 'a' });
   expect(fleet.agentPodNode({ namespace: 'rollcall', name: 'agent', uid: 'uid-rollcall-agent' })).toBe('n1');
-  expect([...fleet.poolLabelSets.all()].map(({ name }) => name)).toEqual(['set']);
+  expect(fleet.poolLabelSets.all('NodePoolLabels').map(({ name }) => name)).toEqual(['labels']);
+  expect(fleet.poolLabelSets.all('NodePoolLabelSet').map(({ name }) => name)).toEqual(['set']);
   fleet.beginTerm();
   expect(fleet.snapshot('n1')).toMatchObject({ workspaces: [{ node: 'n1' }], poolLabelSetsKnown: true });
   expect(told.sort()).toEqual(['services: database', 'workspace pods: ws']);
@@ -121,7 +125,7 @@ test('whole Nodes are asked for only where they are wanted, anew when that has c
 
 test('what was not listed yet is named', async () => {
   const { api, watches, settle } = allWatches({ services: () => [serviceOf()] });
-  const ofCrds = ['NodePoolLabelSets', 'NodeServices', 'Workspaces', 'NodeHolds'];
+  const ofCrds = ['NodePoolLabels', 'NodePoolLabelSets', 'NodeServices', 'Workspaces', 'NodeHolds'];
   expect(watches.unsynced()).toEqual(['nodes', 'agent pods', 'workspace pods', 'pods of services', ...ofCrds]);
   api.refused.set(AGENT_PODS, 500);
   void watches.run();
@@ -130,6 +134,7 @@ test('what was not listed yet is named', async () => {
 });
 
 test.each([
+  [POOL_LABELS, 'NodePoolLabels'],
   [POOL_SETS, 'NodePoolLabelSets'],
   [NODE_SERVICES, 'NodeServices'],
   [WORKSPACES, 'Workspaces'],
@@ -148,7 +153,7 @@ test.each([
 
 test.each([403, 404, 500])('a CRD that is answered with %i is waited for no more', async (status) => {
   const { api, watches } = allWatches();
-  for (const path of [POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS]) api.refused.set(path, status);
+  for (const path of [POOL_LABELS, POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS]) api.refused.set(path, status);
   void watches.run();
   await api.clock.advance(5000);
   expect(watches.unsynced()).toEqual([]);
@@ -182,7 +187,7 @@ test('a failure of what is needed makes nothing current, also after a list', asy
   expect([watches.current(), watches.unsynced()]).toEqual([false, []]);
 });
 
-test.each([POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS])(
+test.each([POOL_LABELS, POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS])(
   'objects of CRDs are listed anew, and waited for until the list came or failed: %s',
   async (path) => {
     const { api, watches, settle } = await runningWatches();
@@ -212,7 +217,7 @@ test('built-in resources are not listed anew with objects of CRDs', async () => 
 
 test('CRDs that are not installed count as empty, and do not keep anything from being current', async () => {
   const { api, told, fleet, watches } = allWatches();
-  for (const path of [POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS]) api.refused.set(path, 404);
+  for (const path of [POOL_LABELS, POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS]) api.refused.set(path, 404);
   api.collections.set(NODES, [{ metadata: METADATA }]);
   void watches.run();
   await api.clock.advance(5000);
@@ -237,12 +242,31 @@ test('it is silent since the last contact about Nodes or about the pods of agent
   expect(watches.silentMs()).toBe(1000);
 });
 
+/** What rules ask for: nothing, if nothing else is given. */
+function asking(change: Partial<Parameters<Watches['want']>[0]> = {}): Parameters<Watches['want']>[0] {
+  return { usesDra: false, nfdNames: [], declaredFeatures: [], ...change };
+}
+
+test('Nodes are listed anew when rules ask for other features that they declare, and not otherwise', async () => {
+  const { api, watches, settle } = await runningWatches();
+  const lists = async (change: Parameters<typeof asking>[0]) => {
+    watches.want(asking(change));
+    await settle();
+    return api.listed(NODES);
+  };
+  expect(await lists({ usesDra: true })).toBe(1);
+  expect(await lists({ declaredFeatures: ['A'] })).toBe(2);
+  expect(await lists({ declaredFeatures: ['A'], nfdNames: ['cpu.cpuid.AVX'] })).toBe(2);
+  expect(await lists({ declaredFeatures: ['A', 'B'] })).toBe(3);
+  expect(await lists({})).toBe(4);
+});
+
 test('what rules ask for is watched while they do', async () => {
   const { api, watches, settle } = await runningWatches();
-  watches.want({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] });
+  watches.want(asking({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] }));
   await settle();
   expect(api.watched()).toEqual(expect.arrayContaining([SLICES, NODE_FEATURES]));
-  watches.want({ usesDra: false, nfdNames: [] });
+  watches.want(asking());
   await settle();
   expect([api.watched().includes(SLICES), api.watched().includes(NODE_FEATURES)]).toEqual([false, false]);
 });
@@ -261,12 +285,12 @@ test('ResourceSlices are watched while a service asks for their devices, or a ru
   expect(await isWatched()).toBe(false);
   changeTo(WITH_DRA);
   expect(await isWatched()).toBe(true);
-  watches.want({ usesDra: false, nfdNames: [] });
+  watches.want(asking());
   expect(await isWatched()).toBe(true);
-  watches.want({ usesDra: true, nfdNames: [] });
+  watches.want(asking({ usesDra: true }));
   changeTo();
   expect(await isWatched()).toBe(true);
-  watches.want({ usesDra: false, nfdNames: [] });
+  watches.want(asking());
   expect(await isWatched()).toBe(false);
 });
 
@@ -279,7 +303,7 @@ test('a service has a problem while ResourceSlices that it asks for may not be w
   const { api, watches, settle } = await runningWatches({ services: () => [serviceOf()] });
   expect(watches.problemOf(WITH_DRA)).toBeUndefined();
   api.refused.set(SLICES, 403);
-  watches.want({ usesDra: true, nfdNames: [] });
+  watches.want(asking({ usesDra: true }));
   await settle();
   expect(watches.problemOf(serviceOf())).toBeUndefined();
   expect(watches.problemOf(WITH_DRA)).toBe(
@@ -299,7 +323,7 @@ test('what rules ask for reaches the fleet, of NodeFeatures what they name', asy
   const labels = { 'nfd.node.kubernetes.io/node-name': 'n1' };
   const features = { flags: { 'cpu.cpuid': { elements: { AVX: {}, SSE: {} } } } };
   api.collections.set(NODE_FEATURES, [{ metadata: { ...METADATA, labels }, spec: { features } } as never]);
-  watches.want({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] });
+  watches.want(asking({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] }));
   void watches.run();
   await settle();
   const { slices, nodeFeatures } = fleet.onDemand.on('n1');
@@ -310,7 +334,7 @@ test('what rules ask for reaches the fleet, of NodeFeatures what they name', asy
 test('where NFD is not installed, it is known that there are no NodeFeatures, which come on small pages', async () => {
   const { api, fleet, watches } = await runningWatches();
   api.refused.set(NODE_FEATURES, 404);
-  watches.want({ usesDra: false, nfdNames: ['cpu.cpuid.AVX'] });
+  watches.want(asking({ nfdNames: ['cpu.cpuid.AVX'] }));
   await api.clock.advance(5000);
   expect(fleet.onDemand.on('n1')).toEqual({ slices: undefined, nodeFeatures: [] });
   expect(api.lists.at(-1)).toMatchObject({ path: NODE_FEATURES, query: { limit: '50' } });
@@ -328,7 +352,7 @@ test('an outage of the watch of Nodes is told when it is over', async () => {
   expect(told).toEqual([expect.stringMatching(/^recovered after \d+ ms$/)]);
 });
 
-test.each([POOL_SETS, NODE_SERVICES, NODE_HOLDS, WORKSPACES])(
+test.each([POOL_LABELS, POOL_SETS, NODE_SERVICES, NODE_HOLDS, WORKSPACES])(
   'objects of CRDs are listed anew every five minutes: %s',
   async (path) => {
     const { api } = await runningWatches();

@@ -31,7 +31,7 @@ import { eventHandlersOf, type OnNode } from '../state/node-indexer.ts';
 import { observePod } from '../state/observed-pod.ts';
 import { type ObservedWorkspacePod, observeWorkspace, observeWorkspacePod } from '../state/observed-workspace.ts';
 import type { OnDemandObjects } from '../state/on-demand-objects.ts';
-import { observePoolLabelSet } from '../state/pool-label-sets.ts';
+import { observePoolLabelSet, POOL_LABEL_KINDS, POOL_LABEL_RESOURCES } from '../state/pool-label-sets.ts';
 import { observeResourceSlice } from '../state/resource-slices.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
 import { PodWatches, REFUSED_RETRY_MS, unlessStopped, watchOf } from './pod-watches.ts';
@@ -163,8 +163,8 @@ export type WatchOptions = {
 export type Watches = {
   /** What `wholeNodes` says has changed. */
   relistNodes: () => void;
-  /** What rules ask for, beside services: ResourceSlices, and by name what NodeFeatures say. */
-  want: (asked: { usesDra: boolean; nfdNames: readonly string[] }) => void;
+  /** What rules ask for, beside services: ResourceSlices, and by name what NodeFeatures say and Nodes declare. */
+  want: (asked: { usesDra: boolean; nfdNames: readonly string[]; declaredFeatures: readonly string[] }) => void;
   /** The services are others than before. */
   servicesChanged: () => void;
   /** The NodeHolds are others than before. */
@@ -227,11 +227,15 @@ export function createWatches(options: WatchOptions): Watches {
   });
   const reflectors: Record<string, Reflector> = { nodes, 'agent pods': agentPods };
   // What these say is for labels of pools, and for one annotation; all else goes on without them.
-  const poolLabelSets = createReflector({
-    ...shared,
-    ...watchOf(WATCHED.nodePoolLabelSets, poolNamespace),
-    handlers: fleet.poolLabelSetHandlers,
-    transform: (raw) => observePoolLabelSet(raw as NodePoolLabelSet),
+  const poolLabels = POOL_LABEL_KINDS.map((kind): [string, Reflector] => {
+    const watched = POOL_LABEL_RESOURCES[kind];
+    const reflector = createReflector({
+      ...shared,
+      ...watchOf(watched, poolNamespace),
+      handlers: fleet.poolLabelHandlers(kind),
+      transform: (raw) => observePoolLabelSet(kind, raw as NodePoolLabelSet),
+    });
+    return [watched.title, reflector];
   });
   const workspaces =
     gitpod &&
@@ -278,12 +282,13 @@ export function createWatches(options: WatchOptions): Watches {
     collection: fleet.onDemand.nodeFeatures,
     observe: (raw, names) => observeNodeFeature(raw as NodeFeature, names),
   });
+  let declaredKept: readonly string[] = [];
   let rulesUseDra = false;
   const wantSlices = () =>
     slices.want(rulesUseDra || services().some((service) => asksFor(service, 'dra')) ? [] : undefined);
   wantSlices();
   const optional: Record<string, Reflector> = {
-    [WATCHED.nodePoolLabelSets.title]: poolLabelSets,
+    ...Object.fromEntries(poolLabels),
     [WATCHED.nodeServices.title]: nodeServices,
     ...(workspaces ? { [WATCHED.workspaces.title]: workspaces } : {}),
   };
@@ -291,7 +296,10 @@ export function createWatches(options: WatchOptions): Watches {
   const asked: Record<string, Reflector> = { ...optional, [WATCHED.nodeHolds.title]: ofHolds.objects };
   return {
     relistNodes: () => nodes.relist(),
-    want: ({ usesDra, nfdNames }) => {
+    want: ({ usesDra, nfdNames, declaredFeatures }) => {
+      // Of what Nodes declare, only what rules asked before was kept.
+      if (String(declaredFeatures) !== String(declaredKept)) nodes.relist();
+      declaredKept = declaredFeatures;
       rulesUseDra = usesDra;
       wantSlices();
       nodeFeatures.want(nfdNames.length > 0 ? nfdNames : undefined);

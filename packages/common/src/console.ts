@@ -263,7 +263,7 @@ export type ChangeDocument = {
 
 /** What is sent to `POST /v1/diff`: what would be configured. */
 export type DiffRequest = {
-  /** NodeServices and NodePoolLabelSets, as they would be applied. */
+  /** NodeServices, NodePoolLabels and NodePoolLabelSets, as they would be applied. */
   objects: readonly object[];
   /** Content of rule files by their path in the label directory, such as `accelerators/edgetpu`. */
   rules: Readonly<Record<string, string>>;

@@ -67,6 +67,17 @@ export const WATCHED = {
     verbs: WATCH,
     relistMs: CRD_RELIST_MS,
   },
+  nodePoolLabels: {
+    group: 'rollcall.dev',
+    version: 'v1alpha1',
+    resource: 'nodepoollabels',
+    title: 'NodePoolLabels',
+    when: 'always',
+    unlisted: 'empty',
+    verbs: WATCH,
+    hasStatus: true,
+    relistMs: CRD_RELIST_MS,
+  },
   nodePoolLabelSets: {
     group: 'labels.banzaicloud.io',
     version: 'v1alpha1',

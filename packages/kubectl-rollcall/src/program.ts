@@ -93,7 +93,7 @@ export function createProgram(options: ProgramOptions): Command {
     'diff -f pools.yaml -f rules/accelerators/edgetpu',
     'diff -f -            # objects on standard input',
   ])
-    .requiredOption('-f, --filename <file...>', 'NodeServices, NodePoolLabelSets, or rule files')
+    .requiredOption('-f, --filename <file...>', 'NodeServices, NodePoolLabels, NodePoolLabelSets, or rule files')
     .action((flags: CommonFlags & { filename: string[] }) =>
       run((surroundings) => diff(surroundings, flags.filename))(flags),
     );

@@ -13,8 +13,8 @@ import { DEPLOY, RunbookPages } from './runbook-pages.ts';
 const CONFLICTING = 'node-2';
 const WITHOUT_AGENT = 'node-without-agent';
 const POOL = {
-  apiVersion: 'labels.banzaicloud.io/v1alpha1',
-  kind: 'NodePoolLabelSet',
+  apiVersion: 'rollcall.dev/v1alpha1',
+  kind: 'NodePoolLabels',
   metadata: { name: 'pool1', namespace: 'rollcall' },
   spec: { labels: { tier: 'gold', 'node-role.kubernetes.io/control-plane': 'true' } },
 };
@@ -38,7 +38,7 @@ beforeAll(async () => {
   pages.consoleUrl = (await rig.leader()).consoleUrl;
   const { kubectl } = embedded.controlPlane;
   await kubectl(['apply', '-f', path.join(DEPLOY, 'crds')]);
-  await kubectl(['wait', '--for=condition=Established', 'crd/nodepoollabelsets.labels.banzaicloud.io']);
+  await kubectl(['wait', '--for=condition=Established', 'crd/nodepoollabels.rollcall.dev']);
   // The DaemonSet and the Deployment are objects that no controller acts on here.
   await kubectl(['apply', '--server-side', '--force-conflicts', '-f', path.join(DEPLOY, 'manifests/install.yaml')]);
   await rig.allReady(60_000);
@@ -80,7 +80,7 @@ describe('what the runbook says is seen, of', () => {
   });
 
   test('RollcallPoolKeysRefused', async () => {
-    const { out } = await pages.run(pages.command('RollcallPoolKeysRefused', /npls NAME/));
+    const { out } = await pages.run(pages.command('RollcallPoolKeysRefused', /npl NAME/));
     expect(out).toMatch(/refusedKeys:\n[\s\S]*node-role\.kubernetes\.io\/control-plane/);
   });
 

@@ -1,4 +1,6 @@
 import path from 'node:path';
+import { collectionPath } from '@rollcall/common/watched-resources.ts';
+import { POOL_LABEL_RESOURCES } from '@rollcall/coordinator/state/pool-label-sets.ts';
 import { type ApiClient, ApiError, type KubeObject, type PatchType } from '../../control-plane/api-client.ts';
 import type { NodeObject } from '../../control-plane/cluster.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../../control-plane/control-plane.ts';
@@ -10,7 +12,6 @@ export const MANAGED = 'nodepool.banzaicloud.io/managed-labels';
 export const POOL = 'nodepool.banzaicloud.io/name';
 
 const deploy = path.resolve(import.meta.dirname, '../../../deploy');
-const root = '/apis/labels.banzaicloud.io/v1alpha1';
 
 /** A control plane with rollcall's namespace and rights, and a client with the coordinator's own token. */
 export type PoolCluster = { controlPlane: ControlPlane; api: ApiClient; coordinator: ApiClient; stop(): Promise<void> };
@@ -35,19 +36,26 @@ export function applyDeployed(cluster: Pick<PoolCluster, 'controlPlane'>, name: 
   return cluster.controlPlane.kubectl(['apply', '-R', '-f', path.join(deploy, name)]);
 }
 
-/** Applies the CRDs and waits until NodePoolLabelSets are served. */
+/** Applies the CRDs and waits until the labels of pools are served. */
 export async function applyCrd(cluster: Pick<PoolCluster, 'controlPlane' | 'api'>): Promise<void> {
   await applyDeployed(cluster, 'crds');
-  const wait = ['wait', '--for=condition=Established', '--timeout=30s', 'crd/nodepoollabelsets.labels.banzaicloud.io'];
-  await cluster.controlPlane.kubectl(wait);
+  const crds = Object.values(POOL_LABEL_RESOURCES).map(({ resource, group }) => `crd/${resource}.${group}`);
+  await cluster.controlPlane.kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...crds]);
   await waitFor('NodePoolLabelSets to be served', () => cluster.api.list(poolsPath()));
+  await waitFor('NodePoolLabels to be served', () => cluster.api.list(poolLabelsPath()));
 }
 
+/** Path of the NodePoolLabelSets. */
 export function poolsPath(namespace = 'rollcall'): string {
-  return `${root}/namespaces/${namespace}/nodepoollabelsets`;
+  return collectionPath(POOL_LABEL_RESOURCES.NodePoolLabelSet, namespace);
 }
 
-/** A NodePoolLabelSet in the namespace that counts. */
+/** Path of the NodePoolLabels. */
+export function poolLabelsPath(namespace = 'rollcall'): string {
+  return collectionPath(POOL_LABEL_RESOURCES.NodePoolLabels, namespace);
+}
+
+/** A NodePoolLabelSet. */
 export function poolLabelSet(name: string, labels: object, more: object = {}): KubeObject {
   return {
     apiVersion: 'labels.banzaicloud.io/v1alpha1',
@@ -55,6 +63,11 @@ export function poolLabelSet(name: string, labels: object, more: object = {}): K
     metadata: { name },
     spec: { labels, ...more },
   };
+}
+
+/** A NodePoolLabels with the same labels. */
+export function nodePoolLabels(name: string, labels: object, more: object = {}): KubeObject {
+  return { ...poolLabelSet(name, labels, more), apiVersion: 'rollcall.dev/v1alpha1', kind: 'NodePoolLabels' };
 }
 
 /** Creates a Node with nothing but these labels; with `dryRun` the answer alone is made. */
@@ -73,7 +86,7 @@ export function register(
  * admission learns of them a moment after they are written.
  */
 export async function admissionKnows(
-  { api }: PoolCluster,
+  { api }: Pick<PoolCluster, 'api'>,
   pool: string,
   [key, value]: readonly [string, string | undefined],
 ): Promise<void> {

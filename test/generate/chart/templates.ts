@@ -9,7 +9,7 @@ import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
 import { fencePolicies } from '../manifests/fence-policy.ts';
 import { CRDS, pluralOf } from '../manifests/files.ts';
 import { manifestText } from '../manifests/manifest.ts';
-import { poolLabelsPolicy } from '../manifests/pool-labels-policy.ts';
+import { poolLabelsPolicies } from '../manifests/pool-labels-policy.ts';
 import { DEFAULT_SETTINGS, type PolicySettings } from '../manifests/settings.ts';
 import { GATE_SELECTOR, startupTaintPolicy } from '../manifests/startup-taint-policy.ts';
 import { acceleratorRulesConfigMap } from '../rules/files.ts';
@@ -59,7 +59,7 @@ const OF_COORDINATOR = 'list . "coordinator"';
 export function chartTemplates(): Record<string, string> {
   const drafts: Record<string, Draft> = {
     'policies/pool-labels.yaml': {
-      manifest: poolLabelsPolicy(SETTINGS),
+      manifest: poolLabelsPolicies(SETTINGS),
       condition: '.Values.policies.poolLabels.enabled',
       labels: OF_COORDINATOR,
     },

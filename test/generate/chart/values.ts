@@ -105,7 +105,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
       [],
     ),
   }),
-  crds: section('The CustomResourceDefinitions: NodeService, NodeHold, NodePoolLabelSet.', {
+  crds: section('The CustomResourceDefinitions: NodeService, NodeHold, NodePoolLabels, NodePoolLabelSet.', {
     install: flag('Install them with the release, and upgrade them with it.', true),
     keep: flag(
       'Keep them in the cluster when the release is uninstalled. Deleting them deletes all of their objects.',

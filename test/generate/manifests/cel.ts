@@ -16,7 +16,7 @@ export function poolOfNode(node: string, poolLabels: readonly string[]): string 
   return `${celList(poolLabels)}\n.map(k, ${value}).filter(v, v != '')[?0].orValue('')`;
 }
 
-/** The pool that the NodePoolLabelSet in `params` is for. */
+/** The pool that the object in `params` is for. */
 export const POOL_OF_PARAMS = "[params.?spec.?pool.orValue(''), params.metadata.name].filter(p, p != '')[0]";
 
 /** Whether the key `k` is in one of the domains in a list: itself or below it, whatever the case of its letters. */

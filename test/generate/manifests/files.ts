@@ -2,8 +2,8 @@ import { fencePolicies } from './fence-policy.ts';
 import { manifestText } from './manifest.ts';
 import { NODE_HOLD_CRD } from './node-hold.ts';
 import { NODE_SERVICE_CRD } from './node-service.ts';
-import { POOL_LABEL_SET_CRD } from './pool-label-set.ts';
-import { poolLabelsPolicy } from './pool-labels-policy.ts';
+import { NODE_POOL_LABELS_CRD, POOL_LABEL_SET_CRD } from './pool-label-set.ts';
+import { poolLabelsPolicies } from './pool-labels-policy.ts';
 import { DEFAULT_SETTINGS } from './settings.ts';
 import { startupTaintPolicy } from './startup-taint-policy.ts';
 
@@ -14,7 +14,7 @@ export type GeneratedFile = { file: string; content: string };
 export function manifestFiles(): GeneratedFile[] {
   return [
     ...crdFiles(),
-    { file: 'deploy/policies/pool-labels.yaml', content: poolLabelsPolicy(DEFAULT_SETTINGS) },
+    { file: 'deploy/policies/pool-labels.yaml', content: poolLabelsPolicies(DEFAULT_SETTINGS) },
     { file: 'deploy/policies/startup-taint.yaml', content: startupTaintPolicy() },
     { file: 'deploy/policies/fence.yaml', content: fencePolicies(DEFAULT_SETTINGS) },
   ];
@@ -22,7 +22,8 @@ export function manifestFiles(): GeneratedFile[] {
 
 /** The CRDs, and the purpose of each. */
 export const CRDS = [
-  { about: 'Labels for the nodes of a pool.', object: POOL_LABEL_SET_CRD },
+  { about: 'Labels for the nodes of a pool.', object: NODE_POOL_LABELS_CRD },
+  { about: "Labels for the nodes of a pool, in the form of Banzai Cloud's operator.", object: POOL_LABEL_SET_CRD },
   { about: 'Services that have to be up on nodes.', object: NODE_SERVICE_CRD },
   { about: 'Pods that keep their nodes.', object: NODE_HOLD_CRD },
 ];

@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml';
 import { fencePolicies } from './fence-policy.ts';
 import { manifestFiles } from './files.ts';
 import { checks } from './node-service-checks.ts';
-import { poolLabelsPolicy } from './pool-labels-policy.ts';
+import { poolLabelsPolicies } from './pool-labels-policy.ts';
 import { DEFAULT_SETTINGS } from './settings.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
@@ -54,8 +54,8 @@ describe('the manifests', () => {
   test('are for one namespace, and for another one with another setting', () => {
     const elsewhere = { ...DEFAULT_SETTINGS, namespace: 'elsewhere', poolNamespace: 'elsewhere' };
     expect(fencePolicies(elsewhere)).toContain("'system:serviceaccount:elsewhere:rollcall-coordinator'");
-    expect(poolLabelsPolicy(elsewhere)).toContain('namespace: elsewhere');
-    for (const render of [fencePolicies, poolLabelsPolicy]) {
+    expect(poolLabelsPolicies(elsewhere)).toContain('namespace: elsewhere');
+    for (const render of [fencePolicies, poolLabelsPolicies]) {
       expect(render(elsewhere)).not.toMatch(/namespace: rollcall|serviceaccount:rollcall/);
     }
   });

@@ -1,3 +1,4 @@
+import { POOL_LABEL_RESOURCES, type PoolLabelKind } from '@rollcall/coordinator/state/pool-label-sets.ts';
 import { cel } from './cel.ts';
 import {
   column,
@@ -10,11 +11,6 @@ import {
   text,
 } from './crd-parts.ts';
 import type { ManifestObject } from './manifest.ts';
-
-const GROUP = 'labels.banzaicloud.io';
-
-/** For policies that take NodePoolLabelSets as their parameters. */
-export const POOL_LABEL_SET_PARAMS = { apiVersion: `${GROUP}/v1alpha1`, kind: 'NodePoolLabelSet' };
 
 const REFUSED_KEYS_MAX = 20;
 const spec = {
@@ -90,45 +86,47 @@ const columns = [
   column('Age', 'date', '.metadata.creationTimestamp', 'Time since the creation of the object.'),
 ];
 
+export const NODE_POOL_LABELS_CRD = crdOf('NodePoolLabels', 'nodepoollabels', 'npl');
 /** Group, version and names come from Banzai Cloud's operator, so that its objects stay valid. */
-export const POOL_LABEL_SET_CRD: ManifestObject = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: `nodepoollabelsets.${GROUP}` },
-  spec: {
-    group: GROUP,
-    scope: 'Namespaced',
-    names: {
-      kind: 'NodePoolLabelSet',
-      listKind: 'NodePoolLabelSetList',
-      plural: 'nodepoollabelsets',
-      singular: 'nodepoollabelset',
-      shortNames: ['npls'],
-    },
-    versions: [
-      {
-        name: 'v1alpha1',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        additionalPrinterColumns: columns,
-        schema: {
-          openAPIV3Schema: {
-            description:
-              'Labels for the nodes of one pool. Nodes get them when they are created, and when the labels change. ' +
-              'Only objects in the namespace of rollcall count; of several for one pool, only the oldest.',
-            type: 'object',
-            required: ['spec'],
-            properties: {
-              apiVersion: text('Version of the schema.'),
-              kind: text('NodePoolLabelSet.'),
-              metadata: { type: 'object' },
-              spec,
-              status,
+export const POOL_LABEL_SET_CRD = crdOf('NodePoolLabelSet', 'nodepoollabelset', 'npls');
+
+/** The CRD of a kind; `singular` and `shortName` are what `kubectl get` accepts. */
+function crdOf(kind: PoolLabelKind, singular: string, shortName: string): ManifestObject {
+  const { group, version, resource: plural } = POOL_LABEL_RESOURCES[kind];
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { kind, listKind: `${kind}List`, plural, singular, shortNames: [shortName] },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: columns,
+          schema: {
+            openAPIV3Schema: {
+              description:
+                'Labels for the nodes of one pool. Nodes get them when they are created, and when the labels change. ' +
+                'Only objects in the namespace of rollcall count; of several NodePoolLabels and NodePoolLabelSets for ' +
+                'one pool, only the oldest.',
+              type: 'object',
+              required: ['spec'],
+              properties: {
+                apiVersion: text('Version of the schema.'),
+                kind: text(`${kind}.`),
+                metadata: { type: 'object' },
+                spec,
+                status,
+              },
             },
           },
         },
-      },
-    ],
-  },
-};
+      ],
+    },
+  };
+}

@@ -1,14 +1,25 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import {
+  POOL_LABEL_KINDS,
+  POOL_LABEL_RESOURCES,
+  type PoolLabelKind,
+} from '@rollcall/coordinator/state/pool-label-sets.ts';
 import { cel, celList, isInDomains, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
 import { manifestText } from './manifest.ts';
-import { POOL_LABEL_SET_PARAMS } from './pool-label-set.ts';
 import { OWN_LABELS, OWN_PREFIXES, type PolicySettings } from './settings.ts';
 
-const NAME = 'rollcall-pool-labels';
+/** A policy has one kind of parameters, so each kind has a policy. */
+const POLICIES = { NodePoolLabels: 'rollcall-pool-labels', NodePoolLabelSet: 'rollcall-pool-label-sets' } as const;
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
 /** Nodes get the labels of their pool in the request that creates them. */
-export function poolLabelsPolicy(settings: PolicySettings): string {
+export function poolLabelsPolicies(settings: PolicySettings): string {
+  return manifestText(POOL_LABEL_KINDS.flatMap((kind) => poolLabelsPolicy(kind, settings)));
+}
+
+function poolLabelsPolicy(kind: PoolLabelKind, settings: PolicySettings) {
+  const name = POLICIES[kind];
+  const { group, version, title } = POOL_LABEL_RESOURCES[kind];
   const { poolNamespace, services, poolLabels, poolPrefixes, reservedDomains } = settings;
   const reservedLabels = [
     ...poolLabels,
@@ -16,19 +27,20 @@ export function poolLabelsPolicy(settings: PolicySettings): string {
     ...OWN_LABELS,
     ...services.map(({ label }) => label),
   ];
-  return manifestText([
+  return [
     {
       about:
         'Puts the labels of its pool on a Node in the request that creates it, so that no pod comes before them.\n' +
+        `The labels are those of ${title}.\n` +
         'A label that cannot be set is left out, as a single one would make the API server refuse the kubelet.',
       object: {
         apiVersion: ADMISSION,
         kind: 'MutatingAdmissionPolicy',
-        metadata: { name: NAME },
+        metadata: { name },
         spec: {
           failurePolicy: 'Ignore',
           reinvocationPolicy: 'IfNeeded',
-          paramKind: POOL_LABEL_SET_PARAMS,
+          paramKind: { apiVersion: `${group}/${version}`, kind },
           matchConstraints: {
             resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['nodes'] }],
           },
@@ -58,7 +70,7 @@ export function poolLabelsPolicy(settings: PolicySettings): string {
                   {k: v})`),
             },
             {
-              // Keys that another NodePoolLabelSet for the same pool has just listed stay listed.
+              // Keys that another object for the same pool has just listed stay listed.
               name: 'listed',
               expression: cel(`
                 variables.labels.map(k, k).filter(k,
@@ -86,16 +98,16 @@ export function poolLabelsPolicy(settings: PolicySettings): string {
       },
     },
     {
-      about: 'Every NodePoolLabelSet of this namespace counts, and of no other.',
+      about: `The ${title} of this namespace count, and of no other.`,
       object: {
         apiVersion: ADMISSION,
         kind: 'MutatingAdmissionPolicyBinding',
-        metadata: { name: NAME },
+        metadata: { name },
         spec: {
-          policyName: NAME,
+          policyName: name,
           paramRef: { namespace: poolNamespace, selector: {}, parameterNotFoundAction: 'Allow' },
         },
       },
     },
-  ]);
+  ];
 }

@@ -9,7 +9,7 @@ import { type GitpodOptions, gitpodServices, type Service } from '@rollcall/coor
 export type PolicySettings = {
   /** Where the coordinator is. */
   namespace: string;
-  /** Where the NodePoolLabelSets are. */
+  /** Where the NodePoolLabels and NodePoolLabelSets are. */
   poolNamespace: string;
   /** Keys of the services that need not be written. */
   services: readonly { label: string; taint: string }[];
@@ -17,7 +17,7 @@ export type PolicySettings = {
   poolLabels: readonly string[];
   /** What labels of pools begin with; the empty string for any. */
   poolPrefixes: readonly string[];
-  /** Where no NodePoolLabelSet may set a label. */
+  /** Where no NodePoolLabels and no NodePoolLabelSet may set a label. */
   reservedDomains: readonly string[];
   /** Prefixes of labels that the coordinator may set on any node. */
   labelPrefixes: readonly string[];

@@ -201,6 +201,8 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
         'nodes/status: patch',
         'pods: list watch',
         'workspaces.workspace.gitpod.io: list watch',
+        'nodepoollabels.rollcall.dev: list watch',
+        'nodepoollabels.rollcall.dev/status: patch',
         'nodepoollabelsets.labels.banzaicloud.io: list watch',
         'nodepoollabelsets.labels.banzaicloud.io/status: patch',
         'nodeholds.rollcall.dev: list watch',

@@ -33,6 +33,7 @@ function settle(before: ObservedNode, { rule, set }: World): ObservedNode {
   };
   const poolLabelSet = set
     ? {
+        kind: 'NodePoolLabels' as const,
         ...{ uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' },
         ...{ labels: { tier: 'gold' }, status: undefined },
       }

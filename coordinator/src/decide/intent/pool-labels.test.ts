@@ -58,6 +58,7 @@ function begin({ labels: there, listText: list, ours }: Scene): State {
 
 function planOf({ labels: there, list, origins, ours, listIsOurs }: State, given: Scene): NodePlan | undefined {
   const set = given.wanted && {
+    kind: 'NodePoolLabels' as const,
     ...{ uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' },
     ...{ labels: given.wanted, status: undefined },
   };

@@ -47,6 +47,7 @@ const machine: NonNullable<NodeSnapshot['machine']> = {
   facts: { board: 'x' },
 };
 const poolLabelSet = {
+  kind: 'NodePoolLabels' as const,
   ...{ uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' },
   ...{ labels: { tier: 'gold', 'fact.rollcall.dev/board': 'y' }, status: undefined },
 };

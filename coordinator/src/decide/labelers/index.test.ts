@@ -22,6 +22,7 @@ const rules = () => rulesOf(['size'], { implied: { size: { value: 'big', reason:
 
 test('the guard sees each label once, and what follows from others after them', () => {
   const poolLabelSet = {
+    kind: 'NodePoolLabels' as const,
     ...{ uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' },
     ...{ labels: { tier: 'gold', 'example.org/x': 'y' }, status: undefined },
   };

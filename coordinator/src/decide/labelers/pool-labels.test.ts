@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
-import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
+import type { ObservedPoolLabelSet, PoolLabelKind } from '../../state/pool-label-sets.ts';
 import { snapshot, WS_DAEMON_LABEL, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
 import { poolLabelsLabeler } from './pool-labels.ts';
 
@@ -9,8 +9,8 @@ const keys = registryOf({ watchedServices: [WS_DAEMON_SERVICE], poolLabels: ['ag
 const reserved = { keys, domains: ['example.org'], allowedPrefixes: [] };
 const labeler = poolLabelsLabeler(reserved);
 
-function poolSet(labels: Record<string, string>): ObservedPoolLabelSet {
-  const base = { uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' };
+function poolSet(labels: Record<string, string>, kind: PoolLabelKind = 'NodePoolLabels'): ObservedPoolLabelSet {
+  const base = { kind, uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '', pool: 'gold' };
   return { ...base, labels, status: undefined };
 }
 
@@ -133,9 +133,14 @@ test('each claim says where it comes from', () => {
     labeler.claims({ ...snapshot(given), readiness: new Map(), ageMs: 0 }).map(({ reason }) => reason);
   const annotations = { [LIST]: '["old"]' };
   expect(reasons({ pool: 'gold', poolLabelSet: poolSet({ tier: 'gold' }) })[0]).toBe(
+    'NodePoolLabels rollcall/gold of the pool gold',
+  );
+  expect(reasons({ pool: 'gold', poolLabelSet: poolSet({ tier: 'gold' }, 'NodePoolLabelSet') })[0]).toBe(
     'NodePoolLabelSet rollcall/gold of the pool gold',
   );
-  expect(reasons({ pool: 'gold', annotations })[0]).toContain('the pool gold has no NodePoolLabelSet');
+  expect(reasons({ pool: 'gold', annotations })[0]).toContain(
+    'the pool gold has no NodePoolLabels or NodePoolLabelSet',
+  );
   expect(reasons({ annotations })[0]).toContain('the node is in no pool');
 });
 
@@ -144,7 +149,7 @@ test('a label that goes is told by the set that asked for it, or by the want of 
     const seen = snapshot({ annotations: { [LIST]: '["old"]' }, ...given });
     return labeler.claims({ ...seen, readiness: new Map(), ageMs: 0 })[0]?.object;
   };
-  expect(object({ pool: 'gold', poolLabelSet: poolSet({}) })).toBe('NodePoolLabelSet of gold');
-  expect(object({ pool: 'gold' })).toBe('NodePoolLabelSet of gold');
+  expect(object({ pool: 'gold', poolLabelSet: poolSet({}) })).toBe('labels of the pool gold');
+  expect(object({ pool: 'gold' })).toBe('labels of the pool gold');
   expect(object({})).toBe('no pool');
 });

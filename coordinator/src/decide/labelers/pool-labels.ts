@@ -5,7 +5,7 @@ import { type Claim, type EvaluatedNode, type Labeler, theirLabel } from './labe
 import { formatManagedLabels, parseManagedLabels, poolLabelSorter, type ReservedKeys } from './pool-keys.ts';
 
 /**
- * The labels that the NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are ours, whatever
+ * The labels that the NodePoolLabels or NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are ours, whatever
  * writer set their value last. A label that is on the node already and not listed belongs to another writer, and stays,
  * also when the pool no longer asks for it; with the wanted value it becomes ours once only rollcall applies it.
  */
@@ -28,7 +28,7 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
       }
       const accepted = node.poolLabelSet ? sort(node.poolLabelSet).accepted : NO_LABELS;
       const source = reasonOf(node);
-      const object = setOfPool(node.pool);
+      const object = labelsOfPool(node.pool);
       const listed: string[] = [];
       const claims = [...accepted].map(([key, value]): Claim => {
         const label = { ...OWN, kind: 'label', key, value, object } as const;
@@ -62,9 +62,9 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
   };
 }
 
-/** The name of the object that the labels of a pool come from, even if it does not exist. */
-export function setOfPool(pool: string | undefined): string {
-  return pool === undefined ? 'no pool' : `NodePoolLabelSet of ${pool}`;
+/** A name for what gives a pool its labels, whichever object that is, even if there is none. */
+export function labelsOfPool(pool: string | undefined): string {
+  return pool === undefined ? 'no pool' : `labels of the pool ${pool}`;
 }
 
 const NO_LABELS: ReadonlyMap<string, string> = new Map();
@@ -93,7 +93,7 @@ function holdAll({ labels, annotations }: EvaluatedNode, managed: readonly strin
   const hold = {
     stance: 'keep',
     ownership: 'exclusive',
-    reason: 'the NodePoolLabelSets have not been listed yet',
+    reason: 'the NodePoolLabels and NodePoolLabelSets have not been listed yet',
     cause: 'unknown',
   } as const;
   const list = { kind: 'annotation', key: MANAGED_LABELS_ANNOTATION } as const;
@@ -122,6 +122,7 @@ function annotationClaim(listed: readonly string[], wasReadable: boolean): Claim
 
 function reasonOf({ pool, poolLabelSet }: EvaluatedNode): string {
   if (pool === undefined) return 'the node is in no pool';
-  if (!poolLabelSet) return `the pool ${pool} has no NodePoolLabelSet`;
-  return `NodePoolLabelSet ${poolLabelSet.namespace}/${poolLabelSet.name} of the pool ${pool}`;
+  if (!poolLabelSet) return `the pool ${pool} has no NodePoolLabels or NodePoolLabelSet`;
+  const { kind, namespace, name } = poolLabelSet;
+  return `${kind} ${namespace}/${name} of the pool ${pool}`;
 }

@@ -64,7 +64,7 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
     inventory: inventoryOf(
       {
         ...{ shown: change.machine && shown(change.machine), allocatable: change.allocatable },
-        ...{ slices: undefined, nodeFeatures: undefined },
+        ...{ declared: undefined, slices: undefined, nodeFeatures: undefined },
       },
       0,
     ),

@@ -21,6 +21,7 @@ test('a rule file of any content gives only conditions that a label or a resourc
     '\n',
     '\r',
     'resource:',
+    'declared:',
     'count:edgetpu',
     'nfd:',
     '&&',

@@ -40,6 +40,19 @@ test('whether drivers are asked for is known', () => {
   expect(ruleSet({ a: 'x', b: 'resource:r' }).usesDra).toBe(false);
 });
 
+test('whether whole Nodes are needed is known, and which of the features that they declare', () => {
+  const set = ruleSet({ a: 'x && declared:B => 1\n!declared:A', b: 'declared:B' });
+  expect([set.declaredFeatures, set.needsWholeNodes]).toEqual([['A', 'B'], true]);
+  const other = ruleSet({ a: 'module:B', b: 'resource:r' });
+  expect([other.declaredFeatures, other.needsWholeNodes]).toEqual([[], true]);
+  expect(ruleSet({ a: 'module:B' }).needsWholeNodes).toBe(false);
+  const { implied, unknown } = set.evaluate({}, inventory({ declared: new Map([['B', true]]) }));
+  expect([implied.get('b')?.reason, unknown.get('a')]).toEqual([
+    'line 1 of b: the node declares the feature B',
+    'line 2 of a: whether the node declares A is unknown',
+  ]);
+});
+
 test('what is found wrong is told in the order of the files', () => {
   const files = { c: 'c', a: 'a', b: 'b', d: 'x' };
   expect(ruleSet(files).problems.map(({ file }) => file)).toEqual(['a', 'b', 'c']);

@@ -194,7 +194,7 @@ describe('the value of a label', () => {
 describe('what is unknown', () => {
   test('is whether a rule holds by a resource while those are not known', () => {
     const set = ruleSet({ a: 'x\nresource:r', b: 'a', c: 'b=true', d: 'b=false', e: 'y' });
-    expect(set.usesResources).toBe(true);
+    expect(set.needsWholeNodes).toBe(true);
     const { implied, unknown } = set.evaluate({ y: '' }, inventory({ allocatable: undefined }));
     expect([...implied.keys()]).toEqual(['e']);
     expect([...unknown]).toEqual([
@@ -216,7 +216,7 @@ describe('what is unknown', () => {
   test('is nothing when the resources are known, or no rule asks for one', () => {
     expect(ruleSet({ a: 'resource:r' }).evaluate({}, inventory()).unknown.size).toBe(0);
     const set = ruleSet({ a: 'x' });
-    expect(set.usesResources).toBe(false);
+    expect(set.needsWholeNodes).toBe(false);
     expect(set.evaluate({}, inventory({ allocatable: undefined })).unknown.size).toBe(0);
   });
 

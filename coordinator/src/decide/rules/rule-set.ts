@@ -30,8 +30,10 @@ export class RuleSet {
   readonly #matchedByKey = new Map<string, readonly string[]>();
   /** Every label that some rule gives, with the lines of its file. A file without lines gives none. */
   readonly labels: ReadonlyMap<string, string>;
-  /** Whether any line asks for a resource, so that what nodes have to allocate needs to be known. */
-  readonly usesResources: boolean;
+  /** Whether any line asks for a resource or a declared feature, which only whole Nodes show. */
+  readonly needsWholeNodes: boolean;
+  /** The names of declared features that lines use; sorted. */
+  readonly declaredFeatures: readonly string[];
   /** Whether any line asks for what drivers offer in ResourceSlices. */
   readonly usesDra: boolean;
   /** The names of NFD features that lines use; sorted. */
@@ -55,11 +57,13 @@ export class RuleSet {
         predicates.flatMap((predicate) => (predicate.kind === 'label' && isGlob(predicate.key) ? [predicate.key] : [])),
       ),
     ];
-    this.usesResources = predicates.some(({ kind }) => kind === 'resource');
+    const namesOf = (kind: 'declared' | 'nfd') => [
+      ...new Set(predicates.flatMap((predicate) => (predicate.kind === kind ? [predicate.name] : []))),
+    ];
+    this.declaredFeatures = namesOf('declared').sort();
+    this.needsWholeNodes = this.declaredFeatures.length > 0 || predicates.some(({ kind }) => kind === 'resource');
     this.usesDra = predicates.some(({ kind }) => kind === 'dra');
-    this.nfdNames = [
-      ...new Set(predicates.flatMap((predicate) => (predicate.kind === 'nfd' ? [predicate.name] : []))),
-    ].sort();
+    this.nfdNames = namesOf('nfd').sort();
     const questions = [...new Set(predicates.flatMap((predicate) => questionOf(predicate) ?? []))].sort();
     this.questions = questions.slice(0, QUESTIONS_MAX);
     const problems = [...this.#graph.problems, ...this.#unasked(questions.slice(QUESTIONS_MAX))];

@@ -13,6 +13,7 @@ export function inventory(change: Partial<Inventory> = {}): Inventory {
     answers: {},
     values: {},
     allocatable: {},
+    declared: new Map(),
     dra: new Map(),
     nfd: {},
     ...change,

@@ -27,6 +27,8 @@ export type Inventory = {
   values: Readonly<Record<string, string>>;
   /** `undefined` where only metadata of Nodes is watched. */
   allocatable: Readonly<Record<string, string>> | undefined;
+  /** By name, whether the Node declares the feature; not there while it is not known. `undefined` like `allocatable`. */
+  declared: ReadonlyMap<string, boolean> | undefined;
   /** By driver; `undefined` while the ResourceSlices are not known. */
   dra: ReadonlyMap<string, DraDevices> | undefined;
   /** `undefined` while the NodeFeatures are not known. */

@@ -40,6 +40,8 @@ test.each([
   ['nfd:cpu.model.family = 6', { kind: 'nfd', name: 'cpu.model.family', test: { values: ['6'] } }],
   ['module:apex', { kind: 'module', name: 'apex' }],
   ['cpu:avx2', { kind: 'cpu', name: 'avx2' }],
+  ['declared:RestartAllContainersOnContainerExits', { kind: 'declared', name: 'RestartAllContainersOnContainerExits' }],
+  ['declared: Feature1/SubFeature', { kind: 'declared', name: 'Feature1/SubFeature' }],
 ])('%s is read', (text, predicate) => {
   expect(read(text)).toEqual(predicate);
 });
@@ -56,6 +58,10 @@ test.each([
   ['driver:', '8: "" is not a device that rollcall knows'],
   ['fact:Kernel', '6: "Kernel" is not the name of a fact'],
   ['module:-a', '8: "-a" is not the name of a kernel module'],
+  ['declared:', '10: "" is not the name of a declared feature'],
+  ['declared:A*', '10: "A*" is not the name of a declared feature'],
+  ['declared:A/B/C', '10: "A/B/C" is not the name of a declared feature'],
+  ['declared:1A', '10: "1A" is not the name of a declared feature'],
   ['cpu:-a', '5: "-a" is not the name of a flag of processors'],
   ['tier >= a', '9: "a" is not a number that fits here'],
   ['tier >= =', '9: "=" is not a number that fits here'],
@@ -66,6 +72,11 @@ test.each([
   ['tier = -a', '8: "-a" is not a label value, nor a pattern that one could match'],
 ])('%j is refused with its column', (text, problem) => {
   expect(problemOf(() => read(text))).toBe(problem);
+});
+
+test('the name of a declared feature may have 253 characters', () => {
+  expect(read(`declared:${'A'.repeat(253)}`)).toEqual({ kind: 'declared', name: 'A'.repeat(253) });
+  expect(problemOf(() => read(`declared:${'A'.repeat(254)}`))).toContain('is not the name of a declared feature');
 });
 
 test('a list may have 64 values', () => {

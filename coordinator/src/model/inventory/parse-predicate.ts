@@ -19,8 +19,10 @@ const QUOTED_LENGTH_MAX = 80;
 const VALUES_MAX = 64;
 const SOME: Order = { op: '>', bound: [0] };
 const OPERATORS = ['=', '>', '>=', '<', '<='] as const;
-const KINDS = ['resource', 'count', 'driver', 'module', 'cpu', 'fact', 'dra', 'nfd'] as const;
+const KINDS = ['resource', 'count', 'driver', 'module', 'cpu', 'fact', 'dra', 'nfd', 'declared'] as const;
 type Kind = (typeof KINDS)[number];
+/** `Feature` or `Feature/SubFeature`, as KEP-5328 has them. */
+const DECLARED_FEATURE = /^(?=.{1,253}$)[A-Za-z][A-Za-z0-9]*(\/[A-Za-z][A-Za-z0-9]*)?$/;
 
 /** Reads a predicate. Throws PredicateProblem. */
 export function parsePredicate(tokens: Tokens): Predicate {
@@ -70,6 +72,11 @@ function parseKind(kind: Kind, name: Token, tokens: Tokens): Predicate {
       if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$/.test(name.text)) {
         throw new PredicateProblem(name, `${quoted(name.text)} is not the name of ${what}`);
       }
+      return { kind, name: name.text };
+    }
+    case 'declared': {
+      if (!DECLARED_FEATURE.test(name.text))
+        throw new PredicateProblem(name, `${quoted(name.text)} is not the name of a declared feature`);
       return { kind, name: name.text };
     }
   }

@@ -139,6 +139,17 @@ describe('facts', () => {
   });
 });
 
+test('a feature is declared, or not, or unknown where the Node was not asked for it', () => {
+  const declared = new Map([
+    ['Resize', true],
+    ['Swap', false],
+  ]);
+  expect(truth('declared:Resize', { declared })).toBe('yes');
+  expect(truth('declared:Swap', { declared })).toBe('no');
+  expect(truth('declared:Other', { declared })).toBe('unknown');
+  expect(truth('declared:Resize', { declared: undefined })).toBe('unknown');
+});
+
 describe('resources and DRA devices', () => {
   test('of the node', () => {
     const allocatable = { 'nvidia.com/gpu': '7', memory: '527955036Ki' };

@@ -36,6 +36,8 @@ export function answer(predicate: MachinePredicate, inventory: Inventory): Predi
       return fact(predicate, inventory);
     case 'nfd':
       return nfd(predicate, inventory);
+    case 'declared':
+      return declared(predicate, inventory);
     case 'module':
     case 'cpu': {
       const what =
@@ -67,6 +69,13 @@ function resource({ name, test }: { name: string; test: Order }, { allocatable }
   const quantity = own(allocatable, name) ?? '0';
   const amount = quantityOf(quantity) ?? 0;
   return { truth: truthOf(comparesNumber(test, amount)), found: `the node has ${quantity} of ${name} allocatable` };
+}
+
+/** A kubelet that does not know a feature says the same as one that has it disabled: nothing. */
+function declared({ name }: { name: string }, { declared: features }: Inventory): PredicateResult {
+  const is = features?.get(name);
+  if (is === undefined) return { truth: 'unknown', found: `whether the node declares ${name} is unknown` };
+  return { truth: truthOf(is), found: `the node ${is ? 'declares' : 'does not declare'} the feature ${name}` };
 }
 
 function count({ name, test }: { name: string; test: Order }, inventory: Inventory): PredicateResult {

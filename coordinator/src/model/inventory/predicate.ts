@@ -13,7 +13,7 @@ export type Predicate =
   | { kind: 'dra'; name: string; test: Order }
   | { kind: 'driver'; name: string; test?: Among }
   | { kind: 'nfd'; name: string; test?: Among | Order }
-  | { kind: 'module' | 'cpu'; name: string };
+  | { kind: 'module' | 'cpu' | 'declared'; name: string };
 
 /** What the machine and its drivers say, labels apart. */
 export type MachinePredicate = Exclude<Predicate, { kind: 'label' }>;

@@ -129,7 +129,7 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     labeler: 'pool-labels',
     ownership: 'exclusive',
     value: 'as requested',
-    presentWhile: 'the NodePoolLabelSet of the node’s pool requests it',
+    presentWhile: 'the NodePoolLabels or NodePoolLabelSet of the node’s pool requests it',
   },
   {
     kind: 'annotation',

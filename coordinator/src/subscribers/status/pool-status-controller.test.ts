@@ -3,15 +3,17 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
+import { listPoolLabels } from '../../state/fleet.test-fixtures.ts';
 import { Fleet } from '../../state/fleet.ts';
 import { PodsByNamespace } from '../../state/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
 import type { EventNews } from '../events/event-object.ts';
-import { createPoolStatusController } from './pool-status-controller.ts';
+import { createPoolStatusControllers } from './pool-status-controller.ts';
 import type { SetStatus } from './set-status.ts';
 import { RETRY_MAX_MS } from './status-controller.ts';
 
 const POOL: ObservedPoolLabelSet = {
+  kind: 'NodePoolLabelSet',
   ...{ uid: 'u', name: 'gold', namespace: 'rollcall', generation: 1, createdAt: '2026-01-01T00:00:00Z', pool: 'gold' },
   ...{ labels: { 'k8s.io/x': '1' }, status: undefined },
 };
@@ -54,7 +56,7 @@ function started(code?: number) {
     ...{ annotationsOfInterest: new Set<string>(), allAnnotations: false },
     servicePods: new PodsByNamespace(),
   });
-  const { controller, refusedKeys } = createPoolStatusController({
+  const { controllers, refusedKeys } = createPoolStatusControllers({
     writes: { client, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },
     fleet,
     reserved: { keys: registryOf({ poolLabels: ['agentpool'] }), domains: [], allowedPrefixes: [] },
@@ -62,7 +64,7 @@ function started(code?: number) {
   const pass = async (seconds: number) => {
     for (let second = 0; second < seconds; second += 1) {
       await clock.advance(1000);
-      await controller.tick();
+      await Promise.all(controllers.map((each) => each.tick()));
     }
   };
   const upsert = (name: string, labels: Record<string, string>) => {
@@ -74,7 +76,7 @@ function started(code?: number) {
 
 test('a status that is written is not written again, and its refused keys are told once', async () => {
   const { fleet, sentMs, news, logged, pass } = started();
-  fleet.poolLabelSetHandlers.onReplace([POOL]);
+  listPoolLabels(fleet, [POOL]);
   await pass(100);
   expect(sentMs).toHaveLength(1);
   expect(news.map(({ message }) => message)).toEqual(['k8s.io/x is in the reserved domain k8s.io']);
@@ -83,7 +85,7 @@ test('a status that is written is not written again, and its refused keys are to
 
 test('a status counts the nodes of its pool, and those that have its labels', async () => {
   const { fleet, requests, pass, upsert } = started();
-  fleet.poolLabelSetHandlers.onReplace([setOf({ labels: { tier: '1' } })]);
+  listPoolLabels(fleet, [setOf({ labels: { tier: '1' } })]);
   upsert('labelled', { agentpool: 'gold', tier: '1' });
   upsert('waiting', { agentpool: 'gold' });
   upsert('conflicting', { agentpool: 'gold', tier: '2' });
@@ -100,7 +102,7 @@ test('a status counts the nodes of its pool, and those that have its labels', as
 test('of two sets for a pool the newer one is said to count for nothing', async () => {
   const { fleet, requests, pass } = started();
   const newer = setOf({ uid: 'v', name: 'newer', createdAt: '2026-01-02T00:00:00Z', labels: {} });
-  fleet.poolLabelSetHandlers.onReplace([setOf({ labels: {} }), newer]);
+  listPoolLabels(fleet, [setOf({ labels: {} }), newer]);
   await pass(1);
   const reasons = requests.map(({ path, body }) => {
     const { conditions } = (body as { status: SetStatus }).status;
@@ -112,11 +114,37 @@ test('of two sets for a pool the newer one is said to count for nothing', async 
   ]);
 });
 
+test('each kind has its status and its Events, and of two objects for a pool the newer one names the older with its kind', async () => {
+  const { fleet, requests, news, pass, refusedKeys } = started();
+  const ours = setOf({ kind: 'NodePoolLabels', uid: 'v', createdAt: '2026-01-02T00:00:00Z' });
+  listPoolLabels(fleet, [POOL, ours]);
+  await pass(1);
+  const accepted = requests.map(({ path, body }) => [
+    path,
+    (body as { status: SetStatus }).status.conditions[0]?.message,
+  ]);
+  expect(accepted.toSorted()).toEqual([
+    [
+      '/apis/labels.banzaicloud.io/v1alpha1/namespaces/rollcall/nodepoollabelsets/gold/status',
+      'k8s.io/x is in the reserved domain k8s.io',
+    ],
+    [
+      '/apis/rollcall.dev/v1alpha1/namespaces/rollcall/nodepoollabels/gold/status',
+      'The pool gold already has the NodePoolLabelSet gold, which is older',
+    ],
+  ]);
+  expect(news.map(({ subject: { apiVersion, kind } }) => `${apiVersion} ${kind}`).toSorted()).toEqual([
+    'labels.banzaicloud.io/v1alpha1 NodePoolLabelSet',
+    'rollcall.dev/v1alpha1 NodePoolLabels',
+  ]);
+  expect(refusedKeys()).toBe(2);
+});
+
 test('refused keys are counted over all sets as they are now, and reported on the set', async () => {
   const { fleet, news, pass, refusedKeys } = started();
   expect(refusedKeys()).toBe(0);
   const labels = { 'k8s.io/x': '1', 'k8s.io/y': '1' };
-  fleet.poolLabelSetHandlers.onReplace([POOL, setOf({ uid: 'v', name: 'other', pool: 'other', labels })]);
+  listPoolLabels(fleet, [POOL, setOf({ uid: 'v', name: 'other', pool: 'other', labels })]);
   await pass(2);
   expect(refusedKeys()).toBe(3);
   expect(news[0]).toMatchObject({
@@ -124,7 +152,7 @@ test('refused keys are counted over all sets as they are now, and reported on th
     ...{ type: 'Warning', reason: 'KeysRefused' },
   });
   expect(news[1]?.message).toBe('k8s.io/x is in the reserved domain k8s.io; k8s.io/y is in the reserved domain k8s.io');
-  fleet.poolLabelSetHandlers.onReplace([POOL]);
+  listPoolLabels(fleet, [POOL]);
   await pass(1);
   expect(refusedKeys()).toBe(1);
 });
@@ -132,14 +160,14 @@ test('refused keys are counted over all sets as they are now, and reported on th
 test('refused keys that the status shows already are not told again', async () => {
   const { fleet, news, pass } = started();
   const refusedKeys = [{ key: 'k8s.io/x', reason: 'is in the reserved domain k8s.io' }];
-  fleet.poolLabelSetHandlers.onReplace([setOf({ status: { refusedKeys } })]);
+  listPoolLabels(fleet, [setOf({ status: { refusedKeys } })]);
   await pass(1);
   expect(news).toEqual([]);
 });
 
 test('a status that cannot be written is tried later and later, and said to fail once', async () => {
   const { fleet, sentMs, logged, pass } = started(404);
-  fleet.poolLabelSetHandlers.onReplace([POOL, { ...POOL, uid: 'v', name: 'other', pool: 'other' }]);
+  listPoolLabels(fleet, [POOL, { ...POOL, uid: 'v', name: 'other', pool: 'other' }]);
   await pass(3600);
   const gaps = sentMs.slice(2).map((atMs, index) => atMs - (sentMs[index] ?? 0));
   expect(gaps.toSorted((a, b) => a - b)).toEqual(gaps);
@@ -150,10 +178,10 @@ test('a status that cannot be written is tried later and later, and said to fail
 
 test('the status of a set that is deleted meanwhile is no news', async () => {
   const { fleet, sentMs, logged, pass } = started(404);
-  fleet.poolLabelSetHandlers.onReplace([POOL]);
+  listPoolLabels(fleet, [POOL]);
   await pass(1);
   expect(sentMs).toHaveLength(1);
-  fleet.poolLabelSetHandlers.onReplace([]);
+  listPoolLabels(fleet);
   await pass(3600);
   expect(sentMs).toHaveLength(1);
   expect(logged).toEqual([]);
@@ -162,11 +190,11 @@ test('the status of a set that is deleted meanwhile is no news', async () => {
 test('what is refused meanwhile is told at once, each time that it is other keys', async () => {
   const { fleet, news, pass } = started(404);
   const [other, x] = [{ 'k8s.io/y': '1' }, { 'k8s.io/x': '1' }];
-  fleet.poolLabelSetHandlers.onReplace([POOL]);
+  listPoolLabels(fleet, [POOL]);
   await pass(60);
   for (const [index, labels] of [other, {}, other, x].entries()) {
     const next: ObservedPoolLabelSet = { ...POOL, generation: index + 2, labels };
-    fleet.poolLabelSetHandlers.onReplace([next]);
+    listPoolLabels(fleet, [next]);
     await pass(2);
   }
   expect(news.map(({ message }) => message.slice(0, 8))).toEqual(['k8s.io/x', 'k8s.io/y', 'k8s.io/y', 'k8s.io/x']);
@@ -176,7 +204,7 @@ test('what others wrote into a status ends nothing, and stops no other status', 
   const { fleet, sentMs, logged, pass } = started();
   const odd = [{ conditions: [null], refusedKeys: null }, { conditions: 7 }, null, 'x'];
   const sets = odd.map((status, index) => ({ ...POOL, uid: `${index}`, name: `${index}`, pool: `${index}`, status }));
-  fleet.poolLabelSetHandlers.onReplace(sets);
+  listPoolLabels(fleet, sets);
   await pass(1);
   expect(sentMs).toHaveLength(odd.length);
   expect(logged).toEqual([]);
@@ -186,10 +214,10 @@ test('an error is logged, and the next look comes all the same', async () => {
   const { fleet, sentMs, logged, pass } = started();
   const broken = { ...POOL, labels: null } as unknown as ObservedPoolLabelSet;
   const mended: ObservedPoolLabelSet = { ...POOL, generation: 2 };
-  fleet.poolLabelSetHandlers.onReplace([broken]);
+  listPoolLabels(fleet, [broken]);
   await pass(1);
   expect(logged).toEqual(['error: Failed to look at an object']);
-  fleet.poolLabelSetHandlers.onReplace([mended]);
+  listPoolLabels(fleet, [mended]);
   await pass(2);
   expect(sentMs).toHaveLength(1);
 });
@@ -199,10 +227,10 @@ test('sets that were lost are not known until they are listed again', () => {
   const metadata = { name: 'n', uid: 'n', resourceVersion: '1' };
   fleet.nodeHandlers.onUpsert(fleet.observe({ apiVersion: 'v1', kind: 'Node', metadata }));
   const isKnown = () => fleet.snapshot('n')?.poolLabelSetsKnown;
-  fleet.poolLabelSetHandlers.onReplace([]);
+  listPoolLabels(fleet);
   expect(isKnown()).toBe(true);
-  fleet.poolLabelSetHandlers.onLost();
+  fleet.poolLabelHandlers('NodePoolLabelSet').onLost();
   expect(isKnown()).toBe(false);
-  fleet.poolLabelSetHandlers.onReplace([]);
+  listPoolLabels(fleet);
   expect(isKnown()).toBe(true);
 });

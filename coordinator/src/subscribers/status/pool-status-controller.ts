@@ -1,8 +1,13 @@
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
-import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
+import { collectionPath } from '@rollcall/common/watched-resources.ts';
 import { poolLabelSorter, type ReservedKeys } from '../../decide/labelers/pool-keys.ts';
 import type { Fleet } from '../../state/fleet.ts';
-import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
+import {
+  type ObservedPoolLabelSet,
+  POOL_LABEL_KINDS,
+  POOL_LABEL_RESOURCES,
+  type PoolLabelKind,
+} from '../../state/pool-label-sets.ts';
 import { type SetStatus, type Standings, setStatus, tallyOf } from './set-status.ts';
 import { StatusController, type StatusWrites, type Telling } from './status-controller.ts';
 
@@ -12,23 +17,31 @@ export type PoolStatusOptions = {
   reserved: ReservedKeys;
 };
 
-const GROUP_VERSION = 'labels.banzaicloud.io/v1alpha1';
-const KIND = 'NodePoolLabelSet';
+/** Controllers of the status of NodePoolLabels and NodePoolLabelSets. `refusedKeys`: number of keys that are refused. */
+export function createPoolStatusControllers(options: PoolStatusOptions) {
+  const statuses = POOL_LABEL_KINDS.map((kind) => createPoolStatusController(kind, options));
+  return {
+    controllers: statuses.map(({ controller }) => controller),
+    refusedKeys: () => statuses.reduce((sum, { refusedKeys }) => sum + refusedKeys(), 0),
+  };
+}
 
-/** Keeps the status of every NodePoolLabelSet up to date. `refusedKeys` says how many keys are refused, over all sets. */
-export function createPoolStatusController({ writes, fleet, reserved }: PoolStatusOptions) {
+/** Keeps the status of every set of a kind up to date. */
+function createPoolStatusController(kind: PoolLabelKind, { writes, fleet, reserved }: PoolStatusOptions) {
+  const { poolLabelSets } = fleet;
+  const watched = POOL_LABEL_RESOURCES[kind];
   const sort = poolLabelSorter(reserved);
   const standings: Standings = new WeakMap();
   let refusedKeys = 0;
   const controller = new StatusController<ObservedPoolLabelSet, SetStatus>({
     writes,
-    kind: KIND,
-    path: ({ namespace, name }) => `${collectionPath(WATCHED.nodePoolLabelSets, namespace)}/${name}/status`,
-    objects: () => [...fleet.poolLabelSets.all()],
+    kind,
+    path: ({ namespace, name }) => `${collectionPath(watched, namespace)}/${name}/status`,
+    objects: () => poolLabelSets.all(kind),
     look,
-    statusNow: ({ name }) => fleet.poolLabelSets.statusOf(name),
+    statusNow: (set) => poolLabelSets.statusOf(set),
     tellingOf: tellingOfRefused,
-    noteStatus: (name, status) => fleet.poolLabelSets.noteStatus(name, status),
+    noteStatus: (name, status) => poolLabelSets.noteStatus({ kind, name }, status),
   });
   return { controller, refusedKeys: () => refusedKeys };
 
@@ -36,7 +49,7 @@ export function createPoolStatusController({ writes, fleet, reserved }: PoolStat
     refusedKeys = 0;
     const nodes = Map.groupBy(fleet.nodeNames(), (name) => fleet.poolLabelSetOf(name));
     return (set: ObservedPoolLabelSet): SetStatus => {
-      const counts = fleet.poolLabelSets.of(set.pool);
+      const counts = poolLabelSets.of(set.pool);
       const { accepted, refused } = sort(set);
       refusedKeys += refused.length;
       const ofPool = (nodes.get(set) ?? []).flatMap((name) => fleet.node(name) ?? []);
@@ -45,18 +58,16 @@ export function createPoolStatusController({ writes, fleet, reserved }: PoolStat
         overruledBy: counts === set ? undefined : counts,
         refused,
         tally: tallyOf(ofPool, accepted, standings),
-        previous: fleet.poolLabelSets.statusOf(set.name),
+        previous: poolLabelSets.statusOf(set),
         now: rfc3339(writes.clock.now()),
       });
     };
   }
 
-  function tellingOfRefused(
-    { uid, name, namespace }: ObservedPoolLabelSet,
-    { refusedKeys: refused }: SetStatus,
-  ): Telling {
-    const previous = fleet.poolLabelSets.statusOf(name) as Partial<SetStatus> | null | undefined;
-    const subject = { apiVersion: GROUP_VERSION, kind: KIND, name, namespace, uid };
+  function tellingOfRefused(set: ObservedPoolLabelSet, { refusedKeys: refused }: SetStatus): Telling {
+    const { uid, name, namespace } = set;
+    const previous = poolLabelSets.statusOf(set) as Partial<SetStatus> | null | undefined;
+    const subject = { apiVersion: `${watched.group}/${watched.version}`, kind, name, namespace, uid };
     const message = refused.map(({ key, reason }) => `${key} ${reason}`).join('; ');
     const news = { subject, type: 'Warning', reason: 'KeysRefused', message } as const;
     return {

@@ -6,6 +6,7 @@ import { type SetFacts, type Standings, setStatus, tallyOf } from './set-status.
 const THEN = '2026-01-01T00:00:00Z';
 const NOW = '2026-01-02T00:00:00Z';
 const SET: ObservedPoolLabelSet = {
+  kind: 'NodePoolLabels',
   uid: 'u',
   name: 'gold',
   namespace: 'rollcall',
@@ -117,7 +118,7 @@ describe('the condition Accepted', () => {
 
   test('names the set that counts instead', () => {
     const overruledBy = { ...SET, name: 'silver' };
-    const message = 'The pool gold already has the NodePoolLabelSet silver, which is older';
+    const message = 'The pool gold already has the NodePoolLabels silver, which is older';
     expect(condition('Accepted', { overruledBy })).toMatchObject({ status: 'False', reason: 'PoolTaken', message });
     expect(condition('Ready', { overruledBy })).toMatchObject({ status: 'False', reason: 'PoolTaken' });
   });

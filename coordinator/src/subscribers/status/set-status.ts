@@ -4,7 +4,7 @@ import type { ObservedNode } from '../../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
 import { type Condition, conditionOf, type StatusVerdict } from './status-controller.ts';
 
-/** The status of a NodePoolLabelSet. */
+/** The status of a NodePoolLabels or NodePoolLabelSet. */
 export type SetStatus = {
   observedGeneration: number;
   nodesMatched: number;
@@ -47,7 +47,7 @@ export function setStatus(facts: SetFacts): SetStatus {
 
 function accepted({ set, overruledBy, refused }: SetFacts): StatusVerdict {
   if (overruledBy) {
-    const message = `The pool ${set.pool} already has the NodePoolLabelSet ${overruledBy.name}, which is older`;
+    const message = `The pool ${set.pool} already has the ${overruledBy.kind} ${overruledBy.name}, which is older`;
     return { status: 'False', reason: 'PoolTaken', message };
   }
   if (refused.length === 0) return { status: 'True', reason: 'Accepted', message: 'Every label can be set' };

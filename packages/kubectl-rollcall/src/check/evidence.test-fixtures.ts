@@ -85,7 +85,7 @@ export function evidence(change: Partial<Evidence> = {}): Evidence {
     bindings: { value: [BINDING] },
     mutatingPolicies: { value: [] },
     mutatingBindings: { value: [] },
-    crds: { value: ['nodeservices.rollcall.dev', 'nodepoollabelsets.labels.banzaicloud.io'] },
+    crds: { value: ['nodeservices.rollcall.dev', 'nodepoollabels.rollcall.dev'] },
     nodeServices: { value: [] },
     karpenterPools: gone,
     networkPolicies: { value: [] },

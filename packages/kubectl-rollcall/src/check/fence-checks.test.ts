@@ -73,13 +73,13 @@ describe('prefixes', () => {
   test('that the fence does not have are refused, and those that it alone has are open', async () => {
     expect(await of({ poolsAllowedPrefixes: ['a/', 'b/'] }, { poolPrefixes: "['b/', 'c/']" })).toEqual(
       finding(
-        'fail: The coordinator allows NodePoolLabelSets keys that begin with a/ and b/ (poolsAllowedPrefixes), but the fence allows keys that begin with b/ and c/ (poolPrefixes): the API server refuses keys that begin with a/',
+        'fail: The coordinator allows pools keys that begin with a/ and b/ (poolsAllowedPrefixes), but the fence allows keys that begin with b/ and c/ (poolPrefixes): the API server refuses keys that begin with a/',
         'poolPrefixes',
       ),
     );
     expect(await of({ poolsAllowedPrefixes: ['a/'] })).toEqual(
       finding(
-        `warn: The fence allows all keys (poolPrefixes), but the coordinator allows NodePoolLabelSets keys that begin with a/ (poolsAllowedPrefixes): ${STOLEN}`,
+        `warn: The fence allows all keys (poolPrefixes), but the coordinator allows pools keys that begin with a/ (poolsAllowedPrefixes): ${STOLEN}`,
         'poolPrefixes',
       ),
     );

@@ -42,7 +42,7 @@ type Prefixes = { whose: string; setting: string; name: string; onlyWith?: strin
 
 const PREFIXES: readonly Prefixes[] = [
   { whose: 'NodeServices', setting: 'servicesAllowedPrefixes', name: 'servicePrefixes' },
-  { whose: 'NodePoolLabelSets', setting: 'poolsAllowedPrefixes', name: 'poolPrefixes' },
+  { whose: 'pools', setting: 'poolsAllowedPrefixes', name: 'poolPrefixes' },
   // Without a directory there are no rules.
   { whose: 'rules', setting: 'rulesAllowedPrefixes', name: 'ownPrefixes', onlyWith: 'labelDir' },
 ];

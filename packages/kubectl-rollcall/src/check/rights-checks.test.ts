@@ -72,18 +72,20 @@ test('it watches NodeFeatures where they are installed', async () => {
   expect(await rights(crds('nodefeatures.nfd.k8s-sigs.io'))).toContain('watch nodefeatures.nfd.k8s-sigs.io');
 });
 
-test.each(['nodeservices.rollcall.dev', 'nodeholds.rollcall.dev', 'nodepoollabelsets.labels.banzaicloud.io'])(
-  'it watches %s where they are installed, and writes their status',
-  async (name) => {
-    const [, resource, group] = /^([a-z]+)\.(.+)$/.exec(name) ?? [];
-    const asked = await rights(crds(name));
-    expect(asked.filter((each) => each.includes(`${resource}.${group}`))).toEqual([
-      `list ${resource}.${group}`,
-      `watch ${resource}.${group}`,
-    ]);
-    expect(asked).toContain(`patch ${resource}/status.${group}`);
-  },
-);
+test.each([
+  'nodeservices.rollcall.dev',
+  'nodeholds.rollcall.dev',
+  'nodepoollabels.rollcall.dev',
+  'nodepoollabelsets.labels.banzaicloud.io',
+])('it watches %s where they are installed, and writes their status', async (name) => {
+  const [, resource, group] = /^([a-z]+)\.(.+)$/.exec(name) ?? [];
+  const asked = await rights(crds(name));
+  expect(asked.filter((each) => each.includes(`${resource}.${group}`))).toEqual([
+    `list ${resource}.${group}`,
+    `watch ${resource}.${group}`,
+  ]);
+  expect(asked).toContain(`patch ${resource}/status.${group}`);
+});
 
 test('it watches the workspaces of Gitpod, where there is Gitpod', async () => {
   const workspaces = crds('workspaces.workspace.gitpod.io');

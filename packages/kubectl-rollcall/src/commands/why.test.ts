@@ -69,7 +69,7 @@ describe('why of a node', () => {
       { '/apis/rollcall.dev/v1alpha1': installed },
     );
     await expect(asked).rejects.toMatchObject({
-      message: expect.stringContaining('the CRD of nodepoollabelsets is not installed'),
+      message: expect.stringContaining('the CRD of nodepoollabels is not installed'),
       exitCode: 1,
     });
   });

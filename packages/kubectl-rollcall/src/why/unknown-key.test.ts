@@ -3,26 +3,28 @@ import { expect, test } from 'vitest';
 import { kubeStandIn, Status } from '../testing/stand-in.test-fixtures.ts';
 import { missingCrds, unknownKey } from './unknown-key.ts';
 
-const POOLS = '/apis/labels.banzaicloud.io/v1alpha1';
-const SERVICES = '/apis/rollcall.dev/v1alpha1';
+const OURS = '/apis/rollcall.dev/v1alpha1';
 const resources = (...names: string[]) => ({ resources: names.map((name) => ({ name })) });
 
 test('a CRD is missing where the API server does not have its group, or not its resource', async () => {
-  const { kube } = await kubeStandIn({ [POOLS]: resources('nodepoollabelsets/status') });
-  expect(await missingCrds(() => kube)).toEqual(['nodepoollabelsets', 'nodeservices']);
+  const missing = async (paths: Parameters<typeof kubeStandIn>[0]) => {
+    const { kube } = await kubeStandIn(paths);
+    return missingCrds(() => kube);
+  };
+  expect(await missing({})).toEqual(['nodepoollabels', 'nodeservices']);
+  expect(await missing({ [OURS]: resources('nodepoollabels/status', 'nodeservices') })).toEqual(['nodepoollabels']);
 });
 
 test('no CRD is missing where the API server has them', async () => {
-  const { kube } = await kubeStandIn({
-    [POOLS]: resources('nodepoollabelsets'),
-    [SERVICES]: resources('nodeservices'),
-  });
+  const { kube } = await kubeStandIn({ [OURS]: resources('nodepoollabels', 'nodeservices') });
   expect(await missingCrds(() => kube)).toEqual([]);
 });
 
 test('no CRD is called missing where the API server may not be asked, or cannot be', async () => {
-  const { kube } = await kubeStandIn({ [POOLS]: new Status(403), [SERVICES]: new Status(500) });
-  expect(await missingCrds(() => kube)).toEqual([]);
+  for (const status of [403, 500]) {
+    const { kube } = await kubeStandIn({ [OURS]: new Status(status) });
+    expect(await missingCrds(() => kube)).toEqual([]);
+  }
   const unreadable = () => {
     throw new Error('no kubeconfig');
   };
@@ -37,12 +39,12 @@ test('for a key that no labeler decides about, keys are named that contain it or
 });
 
 test('several CRDs that are missing are all named', () => {
-  const failure = unknownKey(nodeDocument({ keys: [] }), 'k', ['nodepoollabelsets', 'nodeservices']);
+  const failure = unknownKey(nodeDocument({ keys: [] }), 'k', ['nodepoollabels', 'nodeservices']);
   expect(failure).toMatchObject({
     message:
-      'rollcall does not decide about k on node/node-7: the CRD of nodepoollabelsets and nodeservices is not installed',
+      'rollcall does not decide about k on node/node-7: the CRD of nodepoollabels and nodeservices is not installed',
     cure: expect.stringMatching(
-      /^kubectl apply -f deploy\/crds\/nodepoollabelsets\.yaml -f deploy\/crds\/nodeservices\.yaml, /,
+      /^kubectl apply -f deploy\/crds\/nodepoollabels\.yaml -f deploy\/crds\/nodeservices\.yaml, /,
     ),
     exitCode: 1,
   });

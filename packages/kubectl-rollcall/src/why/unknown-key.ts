@@ -3,28 +3,16 @@ import { type KubeApi, KubeApiError } from '../cluster/kube-api.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
 import { listed } from '../text/count.ts';
 
-/** What objects may ask for keys, by the API that has them. */
-const CRDS = [
-  { api: '/apis/labels.banzaicloud.io/v1alpha1', resource: 'nodepoollabelsets' },
-  { api: '/apis/rollcall.dev/v1alpha1', resource: 'nodeservices' },
-] as const;
+/** Resources of rollcall whose objects may ask for keys. */
+const CRDS = ['nodepoollabels', 'nodeservices'];
 
 /** Returns the CRDs that the API server does not know; none if it cannot be asked. */
 export async function missingCrds(kube: () => KubeApi): Promise<string[]> {
-  const missing = await Promise.all(
-    CRDS.map(async ({ api, resource }) => {
-      const names = await resourcesOf(kube, api);
-      return names && !names.includes(resource) ? [resource] : [];
-    }),
-  );
-  return missing.flat();
-}
-
-async function resourcesOf(kube: () => KubeApi, api: string): Promise<string[] | undefined> {
   try {
-    return (await kube().get<{ resources: { name: string }[] }>(api)).resources.map(({ name }) => name);
+    const { resources } = await kube().get<{ resources: { name: string }[] }>('/apis/rollcall.dev/v1alpha1');
+    return CRDS.filter((crd) => !resources.some(({ name }) => name === crd));
   } catch (error) {
-    return error instanceof KubeApiError && error.status === 404 ? [] : undefined;
+    return error instanceof KubeApiError && error.status === 404 ? CRDS : [];
   }
 }
 
@@ -44,7 +32,7 @@ export function unknownKey({ name, keys }: NodeDocument, key: string, missing: r
   }
   return new CommandFailure(
     text,
-    `check that the object that requests it is accepted: kubectl get nodeservices,nodepoollabelsets -A -o wide; to see who else writes it: kubectl get node ${name} --show-managed-fields -o yaml`,
+    `check that the object that requests it is accepted: kubectl get nodeservices,nodepoollabels -A -o wide; to see who else writes it: kubectl get node ${name} --show-managed-fields -o yaml`,
     { exitCode },
   );
 }

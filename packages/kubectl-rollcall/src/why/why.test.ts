@@ -281,11 +281,11 @@ describe('why', () => {
   });
 
   test.each(Object.keys(TERMINALS))('unknown-crd, %s: that it is not installed is in the first line', async (width) => {
-    const failure = unknownKey(nodeDocument(), 'example.com/tier', ['nodepoollabelsets']);
+    const failure = unknownKey(nodeDocument(), 'example.com/tier', ['nodepoollabels']);
     const text = failureText(failure, TERMINALS[width] ?? { columns: undefined, colors: false });
     await expect(text).toMatchFileSnapshot(`golden/unknown-crd-${width}.txt`);
-    expect(failure.message).toContain('the CRD of nodepoollabelsets is not installed');
-    expect(failure.cure).toMatch(/^kubectl apply -f deploy\/crds\/nodepoollabelsets\.yaml, /);
+    expect(failure.message).toContain('the CRD of nodepoollabels is not installed');
+    expect(failure.cure).toMatch(/^kubectl apply -f deploy\/crds\/nodepoollabels\.yaml, /);
   });
 
   test('of a key that no labeler decides about names one that is like it, else where to look', () => {
@@ -293,7 +293,7 @@ describe('why', () => {
     expect(near).toMatchObject({ cure: `did you mean ${READY_LABEL}?`, exitCode: 1 });
     const none = unknownKey(nodeDocument(), 'example.com/tier', []);
     expect(none.message).toBe('rollcall does not decide about example.com/tier on node/node-7');
-    expect(none.cure).toContain('kubectl get nodeservices,nodepoollabelsets -A -o wide');
+    expect(none.cure).toContain('kubectl get nodeservices,nodepoollabels -A -o wide');
   });
 
   test('names who owns a key', () => {

@@ -193,14 +193,14 @@ export const WRITE_ALERTS: readonly Alert[] = [
     expr: 'max by (namespace) (rollcall_coordinator_refused_pool_keys) > 0',
     for: '5m',
     severity: 'warning',
-    summary: 'NodePoolLabelSets request labels that they may not set',
-    description: '{{ $value }} labels in NodePoolLabelSets are refused by {{ $labels.namespace }}.',
+    summary: 'NodePoolLabels or NodePoolLabelSets request labels that they may not set',
+    description: '{{ $value }} labels of pools are refused by {{ $labels.namespace }}.',
     cases: [
       {
         name: 'a reserved label',
         series: { 'rollcall_coordinator_refused_pool_keys{namespace="rollcall",pod="coordinator-0"}': '1+0x10' },
         after: '6m',
-        fires: [{ labels: ROLLCALL, says: '1 labels in NodePoolLabelSets are refused by rollcall.' }],
+        fires: [{ labels: ROLLCALL, says: '1 labels of pools are refused by rollcall.' }],
       },
       {
         name: 'corrected at once',

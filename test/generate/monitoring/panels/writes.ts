@@ -52,7 +52,7 @@ export const WRITE_ROWS: readonly Row[] = [
         unit: 'short',
         queries: [
           { expr: 'max by (cause) (rollcall_coordinator_skipped_keys)', legend: '{{cause}}' },
-          { expr: 'max(rollcall_coordinator_refused_pool_keys)', legend: 'refused in NodePoolLabelSets' },
+          { expr: 'max(rollcall_coordinator_refused_pool_keys)', legend: 'refused for pools' },
         ],
       },
       {
