@@ -266,7 +266,7 @@ export class World {
   // CSINodes
 
   setCsiDrivers({ name, uid }: NodeTruth, drivers: readonly string[] | undefined): void {
-    const csiNode = { name, nodeUid: uid, drivers: drivers ?? [] };
+    const csiNode = { name, nodeUid: uid, drivers: drivers ?? [], storageProblems: new Map<string, string>() };
     if (!drivers && !this.csiNodes.delete(name)) return;
     if (drivers) this.csiNodes.set(name, csiNode);
     this.#heard('csiNodes', name);
