@@ -462,7 +462,6 @@ export class World {
     const process: CoordinatorProcess = new CoordinatorProcess(this, {
       ...this.#modes,
       components: this.#components,
-      proveTaint: (...proven) => this.serviceWrites.prove(...proven),
       onStoppedLeading: () => this.#stopped(process),
     });
     return process;
