@@ -24,7 +24,6 @@ type Options = {
   keepsLedger: boolean;
   wholeNodes: boolean;
   /** Writes into the status of the NodeService with this uid that its taint was seen to go. */
-  proveTaint: (uid: string, taint: string) => void;
   /** It found that it no longer leads. */
   onStoppedLeading: () => void;
 };
@@ -39,7 +38,7 @@ export class CoordinatorProcess {
   /** Whether it has listed NodeServices. */
   knowsServices: boolean;
 
-  constructor(world: World, { components, proveTaint, onStoppedLeading, ...modes }: Options) {
+  constructor(world: World, { components, onStoppedLeading, ...modes }: Options) {
     const { random, nodes, gate, startupGate = [], evict } = world;
     const clock = new MachineClock(world.clock);
     this.clock = clock;
@@ -74,7 +73,6 @@ export class CoordinatorProcess {
       watched: watchedIn(world, components),
       watchHeldPods: (...wanted) => this.heldPods.want(...wanted),
       onStoppedLeading,
-      onProven: (...proven) => world.clock.after(latencyMs(), () => proveTaint(...proven)),
     });
   }
 }

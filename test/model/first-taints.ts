@@ -1,4 +1,4 @@
-import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import { FIELD_MANAGER, SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { inForce } from './acceptance.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
@@ -9,7 +9,7 @@ import type { World } from './world.ts';
 
 const FIRST_NODES = 10;
 
-/** The taint of a NodeService as its status names it. */
+/** The taint of a NodeService as Nodes note it. */
 function textOf({ spec: { publish } }: NodeServiceObject): string | undefined {
   const { taint } = publish;
   return taint && `${taint.key}=${taint.value}:${taint.effect}`;
@@ -22,10 +22,18 @@ function hasTaint({ spec }: Node, { spec: { publish } }: NodeServiceObject): boo
   );
 }
 
+type Note = { node?: string; taints?: Record<string, string> };
+
+/** What this Node notes of taints, by uid of the NodeService. */
+export function notedOn({ metadata }: Node): Readonly<Record<string, string>> {
+  const note = JSON.parse(metadata.annotations?.[SERVICES_STARTED_ANNOTATION] ?? '{}') as Note;
+  return note.node === metadata.uid ? (note.taints ?? {}) : {};
+}
+
 /** §10: a taint that is new may not be on every node before it was seen to go from one: whether this one may lack it. */
 export function mayWait({ nodes, truths }: World, { name }: NodeTruth, service: NodeServiceObject): boolean {
   const node = nodes.get(name);
-  const isProven = service.status?.provenTaint === textOf(service);
+  const isProven = nodes.all().some((each) => notedOn(each)[service.uid] === textOf(service));
   return truths.size > FIRST_NODES && !isProven && node !== undefined && !hasTaint(node, service);
 }
 
@@ -48,11 +56,13 @@ export class FirstTaints {
   /** What a write of rollcall broke of it. */
   written({ node, before, manager }: NodeWrite): string | undefined {
     if (manager !== FIELD_MANAGER || !before) return undefined;
+    const [noted, notedBefore] = [notedOn(node), notedOn(before)];
+    for (const { uid } of this.#world.services.values())
+      if (notedBefore[uid] !== undefined && noted[uid] === undefined) return `${notedBefore[uid]} is noted no more`;
     for (const service of inForce(this.#world.services.values())) {
       const text = textOf(service);
       const isNew = text !== undefined && hasTaint(node, service) && !hasTaint(before, service);
-      const isProven = this.#proven.has(`${service.uid} ${text}`) || service.status?.provenTaint === text;
-      if (!isNew || isProven) continue;
+      if (!isNew || this.#proven.has(`${service.uid} ${text}`)) continue;
       const tainted = this.#world.nodes.all().filter((each) => hasTaint(each, service));
       if (tainted.length > FIRST_NODES) return `the new taint ${text} is on ${tainted.length} nodes`;
     }

@@ -53,17 +53,6 @@ export class NodeServiceWrites {
     this.#world.later(forMs, () => this.#list());
   }
 
-  /** The leader writes into the status that a taint was seen to go. */
-  prove(uid: string, provenTaint: string): void {
-    const { services, processes } = this.#world;
-    const object = [...services.values()].find((each) => each.uid === uid);
-    if (!object || object.status?.provenTaint === provenTaint) return;
-    const next = { ...object, status: { provenTaint } };
-    services.set(object.name, next);
-    for (const { replica, lines, knowsServices } of processes)
-      if (knowsServices) lines.services.send(() => replica.nodeService(observed(next), false));
-  }
-
   #write(write: () => void): void {
     if (this.#unheard) this.#unheard.push(write);
     else write();

@@ -32,7 +32,6 @@ export type NodeServiceObject = {
   generation: number;
   createdAtMs: number;
   spec: NodeServiceSpec;
-  status?: { provenTaint: string };
 };
 
 /** Every key that a NodeService of the model may name, as `kind:key`. */
@@ -70,7 +69,7 @@ export function checkId(name: string, { port, pods }: Checks): string {
 }
 
 /** The object as a watch shows it. */
-export function observed({ name, spec, status, ...object }: NodeServiceObject): ObservedNodeService {
+export function observed({ name, spec, ...object }: NodeServiceObject): ObservedNodeService {
   const { pods, port, csi, device } = spec.checks;
   return observeNodeService({
     metadata: { ...object, name, creationTimestamp: new Date(object.createdAtMs).toISOString(), resourceVersion: '' },
@@ -88,7 +87,6 @@ export function observed({ name, spec, status, ...object }: NodeServiceObject): 
       publish: spec.publish,
       ...(spec.unknownField ? { unheardOf: true } : {}),
     },
-    status,
   });
 }
 

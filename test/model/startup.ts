@@ -1,6 +1,7 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { inForce } from './acceptance.ts';
+import { notedOn } from './first-taints.ts';
 import type { NodeServiceObject } from './node-services.ts';
 import type { NodeTruth } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
@@ -12,10 +13,12 @@ export function isStarted({ started }: NodeTruth, { uid, spec }: NodeServiceObje
   return spec.startup === true && started.has(uid);
 }
 
+type Note = { services?: Record<string, string> };
+
 /** Uids of the NodeServices that a Node records as ready once. */
 export function startedOn({ metadata }: Node): string[] {
-  const text = metadata.annotations?.[SERVICES_STARTED_ANNOTATION];
-  return text === undefined ? [] : Object.values((JSON.parse(text) as { services: Record<string, string> }).services);
+  const { services = {} } = JSON.parse(metadata.annotations?.[SERVICES_STARTED_ANNOTATION] ?? '{}') as Note;
+  return Object.values(services);
 }
 
 /** §10: remembered on the Node by uid of the object as long as the object exists, whatever becomes of it meanwhile. */
@@ -37,9 +40,16 @@ export function wantStarted(
   const isOpen =
     fresh.some(({ verdict }) => verdict === 'open') || fresh.filter(({ verdict }) => verdict === 'ready').length > 1;
   const entries = listed.map(({ service: { name, uid } }) => [name, uid]).toSorted();
-  const note = JSON.stringify({ node: truth.uid, services: Object.fromEntries(entries) });
+  // Which taints it lists depends on the moment: `FirstTaints` checks each that comes and goes.
+  const node = world.nodes.get(truth.name);
+  const taints = Object.entries(node ? notedOn(node) : {}).filter(([uid]) => services.some((each) => each.uid === uid));
+  const note = JSON.stringify({
+    node: truth.uid,
+    ...(entries.length > 0 ? { services: Object.fromEntries(entries) } : {}),
+    ...(taints.length > 0 ? { taints: Object.fromEntries(taints.toSorted()) } : {}),
+  });
   wants.set(
     `annotation:${SERVICES_STARTED_ANNOTATION}`,
-    isOpen || world.serviceWrites.areLost ? ANY : listed.length > 0 ? note : undefined,
+    isOpen || world.serviceWrites.areLost ? ANY : entries.length + taints.length > 0 ? note : undefined,
   );
 }

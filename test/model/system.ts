@@ -33,7 +33,6 @@ import type { ObservedNodeService } from '@rollcall/coordinator/state/services/n
 import { ServiceRegistry } from '@rollcall/coordinator/state/services/service-registry.ts';
 import { Evictor } from '@rollcall/coordinator/subscribers/eviction/evictor.ts';
 import { Ledger } from '@rollcall/coordinator/subscribers/ledger/ledger.ts';
-import { provenTaintIn } from '@rollcall/coordinator/subscribers/status/service-status.ts';
 import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
 import { SkippedKeys } from '@rollcall/coordinator/write/skipped-keys.ts';
 import { WriteQueue } from '@rollcall/coordinator/write/write-queue.ts';
@@ -79,8 +78,6 @@ export type ReplicaOptions = {
   wholeNodes: boolean;
   /** Watches the pods that NodeHolds name, and no others. */
   watchHeldPods: (held: readonly HeldPods[], index: Holds['pods']) => void;
-  /** The taint of a NodeService was seen to go. */
-  onProven: (uid: string, taint: string) => void;
   /** It found that it no longer leads. */
   onStoppedLeading: () => void;
   dryRun: boolean;
@@ -201,7 +198,6 @@ export class Replica {
       ...labelerOptions,
       ...{ fleet, skipped, clock },
       holdsOn: (node) => holds.on(node),
-      wasProven: ({ name }, taint) => provenTaintIn(this.#statusOf(name)) === taint,
       massWithdrawalDelayMs: 60_000,
     });
     const writer = new WriteQueue<PreparedPlan>({
@@ -243,11 +239,6 @@ export class Replica {
       forget: look,
       restart,
       podsListed: () => serviceRegistry.judge(),
-      taintProven: (service) => {
-        const { origin } = service;
-        const taint = evaluator.provenTaint(service);
-        if (this.#leading && origin.kind === 'object' && taint !== undefined) options.onProven(origin.uid, taint);
-      },
     };
     this.#fleet = fleet;
     this.#writer = writer;
@@ -285,10 +276,6 @@ export class Replica {
     fleet.csiNodeHandlers.onReplace([...watched.csiNodes]);
     if (watched.nodeServices) serviceRegistry.handlers.onReplace([...watched.nodeServices]);
     holds.handlers.onReplace([...watched.nodeHolds]);
-  }
-
-  #statusOf(service: string): unknown {
-    return this.#serviceRegistry.objects().find(({ name }) => name === service)?.status;
   }
 
   /** What its ledger says, over all terms. */
@@ -395,7 +382,6 @@ export class Replica {
 
   nodeService(service: ObservedNodeService, gone: boolean): void {
     tell(this.#serviceRegistry.handlers, gone, service);
-    this.#controller.statusWritten();
   }
 
   /** The watch of NodeServices is lost, or has listed these. */

@@ -267,7 +267,7 @@ export class World {
   // CSINodes
 
   setCsiDrivers({ name, uid }: NodeTruth, drivers: readonly string[] | undefined): void {
-    const csiNode = { name, nodeUid: uid, drivers: drivers ?? [] };
+    const csiNode = { name, nodeUid: uid, drivers: drivers ?? [], storageProblems: new Map<string, string>() };
     if (!drivers && !this.csiNodes.delete(name)) return;
     if (drivers) this.csiNodes.set(name, csiNode);
     this.#heard('csiNodes', name);
@@ -463,7 +463,6 @@ export class World {
     const process: CoordinatorProcess = new CoordinatorProcess(this, {
       ...this.#modes,
       components: this.#components,
-      proveTaint: (...proven) => this.serviceWrites.prove(...proven),
       onStoppedLeading: () => this.#stopped(process),
     });
     return process;

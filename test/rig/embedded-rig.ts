@@ -1,5 +1,5 @@
 import { readyLabel } from '@rollcall/common/well-known.ts';
-import type { ControlPlane } from '../control-plane/control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../control-plane/control-plane.ts';
 import { embeddedCluster } from './cluster.ts';
 import type { FenceSettings } from './fence.ts';
 import { Rig, type RigOptions } from './rig.ts';
@@ -15,12 +15,16 @@ export type EmbeddedRig = {
   stop: () => Promise<void>;
 };
 
+export type EmbeddedRigOptions = Omit<RigOptions, 'cluster'> &
+  Pick<ControlPlaneOptions, 'featureGates'> & { fence?: FenceSettings | 'no fence' };
+
 /** A rig on a control plane of its own: what most end-to-end tests need. */
 export async function startEmbeddedRig({
   fence,
+  featureGates = {},
   ...options
-}: Omit<RigOptions, 'cluster'> & { fence?: FenceSettings | 'no fence' }): Promise<EmbeddedRig> {
-  const cluster = await embeddedCluster(fence);
+}: EmbeddedRigOptions): Promise<EmbeddedRig> {
+  const cluster = await embeddedCluster(fence, { featureGates });
   const { controlPlane } = cluster;
   const count = (verb: string) => controlPlane.requestTotals({ verb, resource: 'nodes', subresource: '' });
   try {

@@ -8,7 +8,7 @@ import { removeDirOnExit } from '../control-plane/child.ts';
 import { freePort, loopbackNetwork } from '../control-plane/ports.ts';
 import { ownNamespace } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
-import { NODE_SERVICES, nodeService, statusOf } from '../e2e/services/node-services.ts';
+import { isProven, NODE_SERVICES, nodeService } from '../e2e/services/node-services.ts';
 import { AGENT_V8_FLAGS } from '../generate/chart/agent-values.ts';
 import { Coordinator, type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
 import { SimulatedNode } from '../rig/simulated-node.ts';
@@ -153,7 +153,7 @@ export class Stage {
       JSON.stringify((await this.api.get(path))['spec']).includes('readiness.k8s.io/mirror');
     await waitFor('the first taint', isTainted, PATIENT);
     await node?.mend();
-    await waitFor('the proof', async () => (await statusOf(this.api, 'mirror')).provenTaint, PATIENT);
+    await waitFor('the proof', () => isProven(this.api, 'readiness.k8s.io/mirror=:NoSchedule'), PATIENT);
   }
 
   /** New tokens for every `share`th of the agents, by turns. */

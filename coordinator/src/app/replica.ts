@@ -27,7 +27,7 @@ import { NodeWriter } from '../write/node-writer.ts';
 import { SkippedKeys } from '../write/skipped-keys.ts';
 import { WriteQueue } from '../write/write-queue.ts';
 import type { ReplicaContext } from './replica-context.ts';
-import { createServiceRegistry, followRegistryFacadeCa, wasProven } from './service-registry.ts';
+import { createServiceRegistry, followRegistryFacadeCa } from './service-registry.ts';
 import { fleetSettings, guardSettings, labelerSettings } from './settings.ts';
 
 /** After so long without the API server, what agents said meanwhile may not have reached this replica either. */
@@ -73,7 +73,6 @@ export async function createReplica(context: ReplicaContext) {
     ...labelerOptions,
     fleet,
     holdsOn: (node) => holds.on(node),
-    wasProven: (service, taint) => wasProven(serviceRegistry, service, taint),
     skipped,
     ...guardSettings(config),
     clock,
@@ -176,9 +175,6 @@ export async function createReplica(context: ReplicaContext) {
   };
 
   // Statuses of objects.
-  const goOn = () => {
-    for (const node of evaluator.takeWaiting()) writer.add(node);
-  };
   const writes = { client, fence, record, clock, logger };
   const poolStatus = createPoolStatusControllers({ writes, fleet, reserved: reservedKeys(keys, config) });
   const serviceStatus = createServiceStatusController({
@@ -187,7 +183,6 @@ export async function createReplica(context: ReplicaContext) {
     fleet,
     evaluator,
     problemOf: (service) => watches.problemOf(service),
-    onStatusWritten: goOn,
   });
   const holdStatus = createHoldStatusController({
     writes,
@@ -206,13 +201,7 @@ export async function createReplica(context: ReplicaContext) {
     skipped,
     services,
     startupGate: labelerOptions.startupGate,
-    subscribers: {
-      ...subscribers,
-      podsListed: () => serviceRegistry.judge(),
-      taintProven: () => {
-        if (!config.dryRun) void serviceStatus.tickNow();
-      },
-    },
+    subscribers: { ...subscribers, podsListed: () => serviceRegistry.judge() },
     mayDecide,
     clock,
     logger,

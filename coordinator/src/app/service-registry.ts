@@ -8,7 +8,6 @@ import { gitpodServices, podsChecksOf, type Service, type ServiceTaint } from '.
 import { type ObservedPod, podsOf } from '../state/observed-pod.ts';
 import type { PodsByNamespace } from '../state/pods-by-namespace.ts';
 import { ServiceRegistry } from '../state/services/service-registry.ts';
-import { provenTaintIn } from '../subscribers/status/service-status.ts';
 import type { ReplicaContext } from './replica-context.ts';
 
 type Given = { servicePods: PodsByNamespace<ObservedPod>; rules: RuleDirectory | undefined };
@@ -70,11 +69,6 @@ export function followRegistryFacadeCa(
     known = caBundle;
     serviceRegistry.setBuiltIn(gitpodServices(config, caBundle));
   };
-}
-
-/** Whether the status of the NodeService records that its taint was seen to go. */
-export function wasProven(serviceRegistry: ServiceRegistry, service: Service, taint: string): boolean {
-  return provenTaintIn(serviceRegistry.objects().find(({ name }) => name === service.name)?.status) === taint;
 }
 
 /** Whether one of these tolerates a taint, as kube-scheduler sees it. */

@@ -236,7 +236,7 @@ test('a condition of another writer is left alone, and reported', async () => {
     publish: { condition: 'example.com/MirrorReady' },
     origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
   });
-  const { watched, told, written, queries } = writing({ services: () => [service] });
+  const { watched, told, written, queries } = writing({ services: () => [service], serviceUids: () => new Set(['u']) });
   const type = 'example.com/MirrorReady';
   const theirs = {
     manager: 'kubectl',
@@ -277,48 +277,26 @@ test('a hint to kube-scheduler is written to the Node', async () => {
   expect(Object.values(fleet.node('n')?.annotations ?? {})).toContain(at);
 });
 
-describe('a taint that its NodeService was not seen to take away before', () => {
+test('a taint that no Node notes yet goes after its node has noted it, and opens no gate', async () => {
   const taint = { key: 'example.com/no-a', value: 'true', effect: 'NoSchedule' } as const;
   const origin = { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 } as const;
-
-  /** A node that has it although the service is ready there. */
-  async function waiting() {
-    const service = serviceOf('ws-daemon', { checks: [podsCheck('ws-daemon')], publish: { taint }, origin });
-    const status = { isNoted: false };
-    const proven: string[] = [];
-    const taintProven = () => void proven.push(service.name);
-    const staged = writing({ services: () => [service], wasProven: () => status.isNoted }, { taintProven });
-    const creationTimestamp = new Date(staged.clock.now()).toISOString();
-    staged.servicePod();
-    staged.watched({
-      metadata: { name: 'n', uid: 'uid-n', resourceVersion: '1', creationTimestamp },
-      spec: { taints: [taint] },
-      status: {},
-    });
-    await staged.written();
-    const taints = () => staged.fleet.node('n')?.taints;
-    return { ...staged, status, proven, taints };
-  }
-
-  test('is to be noted in its status, and stays until then', async () => {
-    const { proven, taints } = await waiting();
-    expect(proven).toEqual(['ws-daemon']);
-    expect(taints()).toEqual([taint]);
+  const service = serviceOf('ws-daemon', { checks: [podsCheck('ws-daemon')], publish: { taint }, origin });
+  const { fleet, clock, watched, written, servicePod, told } = writing({
+    services: () => [service],
+    serviceUids: () => new Set(['u']),
   });
-
-  test('goes as soon as that is noted', async () => {
-    const { controller, status, written, taints } = await waiting();
-    status.isNoted = true;
-    controller.statusWritten();
-    await written();
-    expect(taints()).toEqual([]);
+  const creationTimestamp = new Date(clock.now()).toISOString();
+  servicePod();
+  watched({
+    metadata: { name: 'n', uid: 'uid-n', resourceVersion: '1', creationTimestamp },
+    spec: { taints: [taint] },
+    status: {},
   });
-
-  test('goes a second later where no status says that it is noted, and opens no gate', async () => {
-    const { status, pass, taints, told } = await waiting();
-    status.isNoted = true;
-    await pass(2);
-    expect(taints()).toEqual([]);
-    expect(told.filter((line) => line.startsWith('opened'))).toEqual([]);
-  });
+  await written();
+  const node = fleet.node('n');
+  expect(node?.taints).toEqual([]);
+  expect(node?.annotations['rollcall.dev/services-started']).toBe(
+    '{"node":"uid-n","taints":{"u":"example.com/no-a=true:NoSchedule"}}',
+  );
+  expect(told.filter((line) => line.startsWith('opened'))).toEqual([]);
 });

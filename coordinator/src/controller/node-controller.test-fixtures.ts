@@ -41,7 +41,6 @@ export const NO_SUBSCRIBERS: Subscribers = {
   leftAlone: () => {},
   podsListed: () => {},
   taintWaits: () => {},
-  taintProven: () => {},
 };
 
 type Change = Partial<
@@ -75,7 +74,6 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
     keys,
     ...NOTHING_CONFIGURED,
     holdsOn: () => ({ pods: [], unknown: undefined }),
-    wasProven: () => true,
     massWithdrawalDelayMs: 60_000,
     ...shared,
   } as EvaluatorOptions;

@@ -100,11 +100,6 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     this.#options.fleet.markAll();
   }
 
-  /** The status of a NodeService was written: nodes whose taints wait for it go on. */
-  statusWritten(): void {
-    for (const node of this.#options.evaluator.takeWaiting()) this.#options.writer.add(node);
-  }
-
   /** Handles changes that only depend on time. Call it once a second. */
   tick(): void {
     const { fleet, evaluator, skipped } = this.#options;
@@ -113,7 +108,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const { released, waited } = evaluator.due();
     for (const node of released) this.changed(node, false);
     for (const node of waited) this.#options.writer.add(node);
-    this.statusWritten();
+    for (const node of evaluator.takeWaiting()) this.#options.writer.add(node);
   }
 
   #observe(name: string): void {
@@ -125,7 +120,6 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     for (const service of observation.heldBack) subscribers.heldBack(evaluated, service);
     for (const service of observation.late) subscribers.late(evaluated, service);
     subscribers.changed(name);
-    for (const service of observation.proven) subscribers.taintProven(service);
     if (observation.proven.length > 0) this.#options.fleet.markAll();
   }
 

@@ -35,6 +35,4 @@ export type Subscribers = {
   podsListed: () => void;
   /** A taint of a service is on the first nodes, and waits. */
   taintWaits: (service: Service) => void;
-  /** A taint was seen to go for the first time. */
-  taintProven: (service: Service) => void;
 };

@@ -5,7 +5,7 @@ import type { Fleet } from '../state/fleet.ts';
 import type { NodeHolds } from '../state/holds/holds.ts';
 import type { NodeRecord } from '../state/node-record.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
-import { FirstTaints, type FirstTaintsOptions } from './first-taints.ts';
+import { FirstTaints } from './first-taints.ts';
 import { GateWaits } from './gate-waits.ts';
 import { BlastRadius, guardRemoval, type HeldWithdrawals, type Note } from './guards/blast-radius.ts';
 import { ObserverGuard } from './guards/observer.ts';
@@ -23,7 +23,6 @@ export type EvaluatorOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'> & {
   fleet: Fleet;
   /** The NodeHolds that keep a node. */
   holdsOn: (node: string) => NodeHolds;
-  wasProven: FirstTaintsOptions['wasProven'];
   /** Keys that a plan leaves out for now. */
   skipped: {
     asking: (node: ObservedNode) => { ask: AskSkipped; asked: AskedKey[] };
@@ -41,7 +40,7 @@ export type Observation = {
   heldBack: readonly Service[];
   /** Their startup deadline has just ended. */
   late: readonly Service[];
-  /** Services whose taint was seen to go for the first time: every node may have it from now on. */
+  /** Services whose taint a Node notes that it can go, for the first time: every node may have it from now on. */
   proven: readonly Service[];
 };
 
@@ -53,13 +52,13 @@ class Memory {
   readonly gates: GateWaits;
   readonly firstTaints: FirstTaints;
 
-  constructor({ fleet, services, wasProven, startupGate, massWithdrawalDelayMs }: EvaluatorOptions) {
+  constructor({ fleet, services, startupGate, massWithdrawalDelayMs }: EvaluatorOptions) {
     const nodesWith = (label: string) =>
       fleet.nodes().flatMap(({ name, labels }) => (labels[label] === undefined ? [] : name));
     this.blastRadius = new BlastRadius(massWithdrawalDelayMs, nodesWith);
     this.readiness = new ReadinessTracker({ services, observer: this.observer });
     this.gates = new GateWaits(startupGate.maxWaitMs);
-    this.firstTaints = new FirstTaints({ nodes: () => fleet.nodes(), wasProven });
+    this.firstTaints = new FirstTaints(() => fleet.nodes());
   }
 }
 
@@ -260,14 +259,9 @@ export class Evaluator {
     return [...observer.tick(nowMs), ...blastRadius.tick(nowMs)];
   }
 
-  /** Nodes that wait for what the status of a NodeService says, or that may find a place for a taint now. */
+  /** Nodes that may find a place for a taint now. */
   takeWaiting(): ReadonlySet<string> {
     return this.#memory.firstTaints.takeWaiting();
-  }
-
-  /** The taint of the service, where it was seen to go. */
-  provenTaint(service: Service): string | undefined {
-    return this.#memory.firstTaints.provenTaint(service);
   }
 
   /** Keys that guards keep on nodes for now. */

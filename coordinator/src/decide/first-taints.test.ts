@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { gated, serviceOf } from '../model/services.test-fixtures.ts';
 import type { Service } from '../model/services.ts';
-import type { ObservedNode, Taint } from '../state/observed-node.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
 import { FirstTaints } from './first-taints.ts';
 import type { EvaluatedNode } from './labelers/labeler.ts';
 import { snapshot } from './readiness/readiness.test-fixtures.ts';
@@ -12,22 +12,26 @@ const SERVICE: Service = serviceOf('a', {
   origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
 });
 
+/** A node that notes a taint of the service with this uid. */
+function noting(uid: string, taint: string) {
+  return { 'rollcall.dev/services-started': JSON.stringify({ node: 'u', taints: { [uid]: taint } }) };
+}
+
+const PROOF = noting('u', 'example.com/no-a=:NoSchedule');
+
 function evaluated(
   name: string,
   state?: 'ready' | 'not-ready',
-  taints: readonly Taint[] | undefined = [],
+  { taints = [], annotations = {} }: Partial<Pick<EvaluatedNode, 'taints' | 'annotations'>> = {},
 ): EvaluatedNode {
   const readiness = new Map(state ? [['a', { state, reason: '', cause: 'agent' as const, sinceMs: 0 }]] : []);
-  return { ...snapshot({ name, taints }), readiness, ageMs: 0 };
+  return { ...snapshot({ name, taints, annotations }), readiness, ageMs: 0 };
 }
 
-function begun(tainted: readonly string[] = [], wasProven = false) {
+function begun(tainted: readonly string[] = [], annotations: Readonly<Record<string, string>> = {}) {
   const news: string[] = [];
-  const noted = { inStatus: wasProven };
-  const first = new FirstTaints({
-    nodes: () => tainted.map((name) => ({ name, taints: [TAINT] }) as unknown as ObservedNode),
-    wasProven: () => noted.inStatus,
-  });
+  const nodes = tainted.map((name) => ({ name, uid: 'u', taints: [TAINT], annotations }) as unknown as ObservedNode);
+  const first = new FirstTaints(() => nodes);
   const asked = (count: number, from = 0) =>
     Array.from({ length: count }, (_, index) => {
       const node = evaluated(`n${from + index}`, 'not-ready');
@@ -38,7 +42,7 @@ function begun(tainted: readonly string[] = [], wasProven = false) {
   const observe = (services: readonly Service[], node: EvaluatedNode) => {
     news.push(...first.observe(services, node).map(() => 'proven'));
   };
-  return { first, observe, news, asked, noted };
+  return { first, observe, news, asked };
 }
 
 describe('a new taint', () => {
@@ -49,23 +53,22 @@ describe('a new taint', () => {
     expect(news).toEqual(['waiting']);
   });
 
-  test('goes to every node once its service was ready where it is', () => {
+  test('goes to every node once a Node notes that its service was ready where it is', () => {
     const { observe, first, asked, news } = begun();
     asked(11);
-    observe([SERVICE], evaluated('other', 'ready'));
-    expect(asked(1, 20)).toEqual([false]);
-    observe([SERVICE], evaluated('n3', 'ready', [TAINT]));
-    expect(asked(1, 20)).toEqual([true]);
+    observe([SERVICE], evaluated('n3', 'ready', { taints: [TAINT] }));
+    expect([first.mayClear(SERVICE), ...asked(1, 20)]).toEqual([false, false]);
+    for (const name of ['n3', 'n4']) observe([SERVICE], evaluated(name, 'ready', { annotations: PROOF }));
+    expect([first.mayClear(SERVICE), ...asked(1, 20)]).toEqual([true, true]);
     expect(news).toEqual(['waiting', 'proven']);
-    expect(first.provenTaint(SERVICE)).toBe('example.com/no-a=:NoSchedule');
   });
 
   test('goes to another node only once it is gone from one that the service selects no more', () => {
     const { observe, asked } = begun();
     asked(11);
-    observe([SERVICE], evaluated('n3', undefined, [TAINT]));
+    observe([SERVICE], evaluated('n3', undefined, { taints: [TAINT] }));
     expect(asked(1, 10)).toEqual([false]);
-    observe([SERVICE], evaluated('n3', undefined, []));
+    observe([SERVICE], evaluated('n3'));
     expect(asked(1, 10)).toEqual([true]);
   });
 
@@ -75,13 +78,11 @@ describe('a new taint', () => {
   });
 
   test('is as new as before once it is another', () => {
-    const { first } = begun();
-    first.observe([SERVICE], evaluated('n', 'ready', [TAINT]));
+    const { first, observe, asked } = begun();
+    asked(11);
+    observe([SERVICE], evaluated('n', 'ready', { annotations: PROOF }));
     const edited = { ...SERVICE, publish: { taint: { ...TAINT, value: 'x' } } };
-    expect([first.provenTaint(SERVICE), first.provenTaint(edited)]).toEqual([
-      'example.com/no-a=:NoSchedule',
-      undefined,
-    ]);
+    expect([first.mayClear(SERVICE), first.mayClear(edited)]).toEqual([true, false]);
   });
 
   test('gives a place back with a node that is gone, or that its service is not for any more', () => {
@@ -124,120 +125,59 @@ describe('a new taint', () => {
   });
 
   test('waits where the taints of the node are not known', () => {
-    const { first } = begun([], true);
-    expect(first.mayTaint(SERVICE, { ...evaluated('n', 'not-ready'), taints: undefined })).toBe(false);
+    const { first } = begun(['x'], PROOF);
+    expect(first.mayTaint(SERVICE, { name: 'n', taints: undefined })).toBe(false);
   });
 });
 
-test('a taint that was seen to go before is put on any node at once', () => {
-  expect(begun([], true).asked(13).every(Boolean)).toBe(true);
+test('a taint that a Node notes is put on any node at once, also by the next leader', () => {
+  const { first, asked } = begun(['x'], PROOF);
+  expect([first.mayClear(SERVICE), ...asked(13)].every(Boolean)).toBe(true);
 });
 
-describe('a taint that can go', () => {
-  const clears = (first: FirstTaints, node: EvaluatedNode) => {
-    first.observe([SERVICE], node);
-    return first.mayClear(SERVICE, node);
-  };
-  const at = (ageMs: number): EvaluatedNode => ({ ...evaluated('n', 'ready', [TAINT]), ageMs });
+test('a note of another service, of another taint, or of an earlier Node proves nothing', () => {
+  const notes = [
+    noting('other', 'example.com/no-a=:NoSchedule'),
+    noting('u', 'example.com/no-a=x:NoSchedule'),
+    { 'rollcall.dev/services-started': '{"node":"old","taints":{"u":"example.com/no-a=:NoSchedule"}}' },
+  ];
+  for (const annotations of notes) {
+    const { first, observe, asked, news } = begun(['x'], annotations);
+    asked(1);
+    observe([SERVICE], evaluated('n', 'ready', { annotations }));
+    expect([first.mayClear(SERVICE), news]).toEqual([false, []]);
+  }
+});
 
-  test('waits until the status notes that it can, so that the next leader knows as well', () => {
-    const { first, noted } = begun(['n']);
-    expect(clears(first, at(0))).toBe(false);
-    expect([...first.takeWaiting()]).toEqual(['n']);
-    expect([...first.takeWaiting()]).toEqual([]);
-    noted.inStatus = true;
-    expect(clears(first, at(1))).toBe(true);
-    expect([...first.takeWaiting()]).toEqual([]);
-  });
-
-  test('waits once, and 5 s at most, where the status cannot be written', () => {
-    const { first } = begun(['n']);
-    expect(clears(first, at(0))).toBe(false);
-    expect(clears(first, at(4999))).toBe(false);
-    expect(clears(first, at(5000))).toBe(true);
-    expect(clears(first, at(60_000))).toBe(true);
-  });
-
-  test('goes together with the others of its node that have waited, once that was noted', () => {
-    const { first, noted } = begun(['n']);
-    expect(clears(first, at(0))).toBe(false);
-    noted.inStatus = true;
-    // It is looked at again with the others.
-    expect(clears(first, at(10))).toBe(false);
-    expect(clears(first, { ...at(10), name: 'other' })).toBe(true);
-    first.takeWaiting();
-    expect(clears(first, at(10))).toBe(true);
-  });
-
-  test('is not waited for on a node that is gone', () => {
-    const { first } = begun(['n']);
-    clears(first, at(0));
-    first.forget('n');
-    expect([...first.takeWaiting()]).toEqual([]);
-  });
-
-  test('is waited for from the first time on that it could go, wherever that was, by the clock of people', () => {
-    const { first } = begun(['n']);
-    const on = (name: string, createdAtMs: number, ageMs: number) => clears(first, { ...at(ageMs), name, createdAtMs });
-    expect(on('n', 1000, 0)).toBe(false);
-    expect(on('m', 2000, 3999)).toBe(false);
-    expect(on('m', 2000, 4000)).toBe(true);
-  });
-
-  test('goes at once where there is no taint to go', () => {
-    const { first } = begun(['n']);
-    expect(first.mayClear({ ...SERVICE, publish: { label: 'a' } }, at(0))).toBe(true);
-  });
-
-  test('goes at once where there is no status to note it in', () => {
-    const { first } = begun(['n']);
-    expect(first.mayClear(gated(SERVICE, 'both'), at(0))).toBe(true);
-  });
+test('goes at once where there is no taint to go, or the service is built in', () => {
+  const { first } = begun(['n']);
+  expect(first.mayClear({ ...SERVICE, publish: { label: 'a' } })).toBe(true);
+  expect(first.mayClear(gated(SERVICE, 'both'))).toBe(true);
 });
 
 describe('what is seen of a service', () => {
   test('proves nothing where it has no taint, or is built in', () => {
     const { observe, first, news } = begun();
     const builtIn: Service = gated(SERVICE, 'both');
-    observe([{ ...SERVICE, publish: { label: 'a' } }, builtIn], evaluated('n', 'ready', [TAINT]));
+    observe([{ ...SERVICE, publish: { label: 'a' } }, builtIn], evaluated('n', 'ready', { annotations: PROOF }));
     expect(news).toEqual([]);
-    expect(first.provenTaint({ ...SERVICE, publish: { label: 'a' } })).toBeUndefined();
-    for (const taints of [[], undefined]) {
-      expect(first.mayTaint(builtIn, { ...evaluated('n', 'not-ready'), taints })).toBe(true);
-    }
-  });
-
-  test('proves nothing while it is not ready, and is told once when it does', () => {
-    const { observe, first, news } = begun();
-    observe([SERVICE], evaluated('n', 'not-ready', [TAINT]));
-    expect([news, first.provenTaint(SERVICE)]).toEqual([[], undefined]);
-    for (const name of ['n', 'm']) observe([SERVICE], evaluated(name, 'ready', [TAINT]));
-    expect(news).toEqual(['proven']);
-  });
-
-  test('proves nothing by a taint of another key, or where the taints are unknown', () => {
-    const { observe, news } = begun();
-    observe([SERVICE], evaluated('n', 'ready', [{ ...TAINT, key: 'example.com/other' }]));
-    observe([SERVICE], { ...evaluated('n', 'ready'), taints: undefined });
-    expect(news).toEqual([]);
+    for (const taints of [[], undefined]) expect(first.mayTaint(builtIn, { name: 'n', taints })).toBe(true);
   });
 
   test('is of each of several services', () => {
-    const { observe, news } = begun();
+    const { observe, asked, news } = begun();
+    asked(1);
     const other: Service = { ...SERVICE, name: 'b', publish: {} };
-    observe([other, SERVICE], evaluated('n', 'ready', [TAINT]));
+    observe([other, SERVICE], evaluated('n', 'ready', { annotations: PROOF }));
     expect(news).toEqual(['proven']);
   });
 });
 
-test('a node that has the taint as it was before it was edited is none of the first, and proves nothing', () => {
-  const { observe, first, asked, news } = begun(['x']);
+test('a node that has the taint as it was before it was edited is none of the first', () => {
+  const { first, asked } = begun(['x']);
   const taint = { ...TAINT, effect: 'PreferNoSchedule' } as const;
   const before: Service = { ...SERVICE, publish: { taint } };
-  expect(first.mayTaint(before, evaluated('n', 'not-ready', [TAINT]))).toBe(true);
-  observe([SERVICE], evaluated('x', 'ready', [taint]));
-  observe([SERVICE], evaluated('y', 'ready', [{ ...TAINT, value: 'other' }]));
-  expect(news).toEqual([]);
+  expect(first.mayTaint(before, evaluated('n', 'not-ready', { taints: [TAINT] }))).toBe(true);
   expect(asked(13).filter(Boolean)).toHaveLength(9);
 });
 

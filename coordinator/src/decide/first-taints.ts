@@ -1,18 +1,10 @@
 import type { Service } from '../model/services.ts';
 import { hasTaint, type ObservedNode, type Taint } from '../state/observed-node.ts';
+import { provenTaints, taintText } from '../state/started-services.ts';
 import type { EvaluatedNode } from './labelers/labeler.ts';
 
 /** A taint that is new is on so many nodes at first: where its service can never be ready, no more are locked. */
 const FIRST_NODES = 10;
-
-/** A taint that was not seen to go before waits so long for the status to say so; a status may be refused. */
-const NOTED_WITHIN_MS = 5000;
-
-export type FirstTaintsOptions = {
-  nodes: () => Iterable<ObservedNode>;
-  /** Whether this taint of the service was seen to go before, as its status says. */
-  wasProven: (service: Service, taint: string) => boolean;
-};
 
 type Beginning = {
   taint: string;
@@ -22,23 +14,22 @@ type Beginning = {
   refused: Set<string>;
   isProven: boolean;
   isTold: boolean;
-  /** Until when a taint waits for the status, by the wall clock. */
-  notedBeforeMs?: number;
 };
 
-/** Decides which nodes may get a new taint, until it was seen to go from a node because its service was ready there. */
+/**
+ * Decides which nodes may get a new taint, until a Node notes that its service was ready there while it had the taint. The
+ * notes are on the Nodes, so that the next leader knows as well.
+ */
 export class FirstTaints {
-  readonly #options: FirstTaintsOptions;
+  readonly #allNodes: () => Iterable<ObservedNode>;
   /** Keyed by the uid of a NodeService, or by the name of a built-in service. */
   readonly #beginnings = new Map<string, Beginning>();
-  /** Nodes whose taint stays until the status says that it was seen to go. */
-  #waiting = new Set<string>();
   /** Nodes that may find a place now. */
   #woken = new Set<string>();
   #services: readonly Service[] = [];
 
-  constructor(options: FirstTaintsOptions) {
-    this.#options = options;
+  constructor(nodes: () => Iterable<ObservedNode>) {
+    this.#allNodes = nodes;
   }
 
   /** Whether a node that does not have the taint may get it. Changes nothing. */
@@ -72,70 +63,43 @@ export class FirstTaints {
     return waiting;
   }
 
-  /**
-   * Whether the taint may go from a node where the service is ready. The first to go is recorded in the status beforehand:
-   * if a coordinator ended in between, no other would know of it. Changes nothing.
-   */
-  mayClear(service: Service, { name, createdAtMs, ageMs }: EvaluatedNode): boolean {
-    const taint = textOf(service);
-    if (taint === undefined || service.origin.kind !== 'object') return true;
-    const { notedBeforeMs = Number.POSITIVE_INFINITY } = this.#of(service);
-    // Taints of several nodes that have waited go together, in one request.
-    const hasWaited = notedBeforeMs !== Number.POSITIVE_INFINITY && this.#waiting.has(name);
-    if (this.#options.wasProven(service, taint)) return !hasWaited;
-    return createdAtMs + ageMs >= notedBeforeMs;
+  /** Whether the taint may go from nodes where the service is ready: not before the first of them notes it. Changes nothing. */
+  mayClear(service: Service): boolean {
+    const { taint } = service.publish;
+    return !taint || service.origin.kind === 'built-in' || this.#of(service).isProven;
   }
 
-  /** Returns the nodes to look at again: those that wait for the status, and those that may find a place. */
+  /** Returns the nodes to look at again, since they may find a place. */
   takeWaiting(): ReadonlySet<string> {
-    const waiting = this.#waiting.union(this.#woken);
-    this.#waiting = new Set();
+    const woken = this.#woken;
     this.#woken = new Set();
-    return waiting;
+    return woken;
   }
 
-  /** Records what a node shows. Returns the services whose taint it proves: they are ready where it is. */
+  /** Records what a node shows. Returns the services whose taint it proves. */
   observe(services: readonly Service[], node: EvaluatedNode): Service[] {
     const proven: Service[] = [];
     const { name, taints, readiness } = node;
     if (services !== this.#services) this.#forgetOthers(services);
+    const noted = provenTaints(node);
     for (const service of services) {
-      const { taint } = service.publish;
-      if (!taint || service.origin.kind !== 'object') continue;
-      const shown = readiness.get(service.name);
-      const isThere = hasTaint(taints, taint);
-      if (shown ? !isThere : isThere) continue;
-      const beginning = this.#begin(service);
+      const { publish, origin } = service;
+      if (!publish.taint || origin.kind !== 'object') continue;
       // The service does not select the node any more, and the taint is gone.
-      if (!shown) this.#leave(beginning, name);
-      if (shown?.state !== 'ready') continue;
-      if (!beginning.isProven) {
-        beginning.isProven = true;
-        beginning.refused.clear();
-        proven.push(service);
-      }
-      this.#awaitStatus(beginning, service, node);
+      if (!readiness.has(service.name) && !hasTaint(taints, publish.taint)) this.#leave(this.#begin(service), name);
+      if (noted.get(origin.uid) !== taintText(publish.taint)) continue;
+      const beginning = this.#begin(service);
+      if (beginning.isProven) continue;
+      beginning.isProven = true;
+      beginning.refused.clear();
+      proven.push(service);
     }
     return proven;
   }
 
-  #awaitStatus(beginning: Beginning, service: Service, { name, createdAtMs, ageMs }: EvaluatedNode): void {
-    if (this.#options.wasProven(service, beginning.taint)) return;
-    const nowMs = createdAtMs + ageMs;
-    beginning.notedBeforeMs ??= nowMs + NOTED_WITHIN_MS;
-    if (nowMs < beginning.notedBeforeMs) this.#waiting.add(name);
-  }
-
   forget(node: string): void {
-    this.#waiting.delete(node);
     this.#woken.delete(node);
     for (const beginning of this.#beginnings.values()) this.#leave(beginning, node);
-  }
-
-  /** The taint of the service, where it was seen to go. */
-  provenTaint(service: Service): string | undefined {
-    const taint = textOf(service);
-    return taint !== undefined && this.#of(service).isProven ? taint : undefined;
   }
 
   /** Gives the place of a node, if it has one, to those that wait. */
@@ -154,14 +118,15 @@ export class FirstTaints {
 
   /** The entry for the taint of a service, new if there is none. */
   #of(service: Service): Beginning {
-    const taint = textOf(service) ?? '';
+    const { origin, publish } = service;
+    const taint = publish.taint ? taintText(publish.taint) : '';
     const known = this.#beginnings.get(idOf(service));
     if (known?.taint === taint) return known;
-    const isProven = service.origin.kind !== 'object' || this.#options.wasProven(service, taint);
-    const wanted = service.publish.taint;
     const nodes = new Set<string>();
-    if (!isProven && wanted) {
-      for (const node of this.#options.nodes()) if (hasTaint(node.taints, wanted)) nodes.add(node.name);
+    let isProven = false;
+    for (const node of this.#allNodes()) {
+      if (publish.taint && hasTaint(node.taints, publish.taint)) nodes.add(node.name);
+      isProven ||= origin.kind === 'object' && provenTaints(node).get(origin.uid) === taint;
     }
     return { taint, nodes, refused: new Set(), isProven, isTold: false };
   }
@@ -175,8 +140,4 @@ export class FirstTaints {
 
 function idOf({ name, origin }: Service): string {
   return origin.kind === 'object' ? origin.uid : name;
-}
-
-function textOf({ publish: { taint } }: Service): string | undefined {
-  return taint && `${taint.key}=${taint.value}:${taint.effect}`;
 }

@@ -84,8 +84,14 @@ export type NodeService = KubeObject & { spec?: Record<string, unknown>; status?
 /** Pods that keep their nodes; as with NodeServices, the CRD has the schema. */
 export type NodeHold = KubeObject & { spec?: Record<string, unknown>; status?: unknown };
 
-/** The CSI drivers of a node. */
-export type CsiNode = KubeObject & { spec?: { drivers?: { name: string }[] } };
+/** The CSI drivers of a node; `storageHealth` is alpha in Kubernetes 1.37 (feature gate CSIVolumeHealth). */
+export type CsiNode = KubeObject & {
+  spec?: { drivers?: { name: string }[] };
+  status?: { storageHealth?: { name: string; healthConditions?: StorageHealthCondition[] }[] };
+};
+
+/** Something adverse about the storage behind a driver, as the driver reports it on this node. */
+export type StorageHealthCondition = { status: string; reason?: string; message?: string };
 
 /** The devices that a driver offers for dynamic resource allocation (resource.k8s.io/v1). */
 export type ResourceSlice = KubeObject & {

@@ -1,4 +1,5 @@
-import type { CsiNode } from '../kube/objects.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { CsiNode, StorageHealthCondition } from '../kube/objects.ts';
 
 /** Which CSI drivers are on a node. */
 export type ObservedCsiNode = {
@@ -6,15 +7,26 @@ export type ObservedCsiNode = {
   /** Uid of the Node that it is of: it outlives one that is made anew under the same name. */
   nodeUid: string;
   drivers: readonly string[];
+  /** What drivers report of the storage behind them, by driver; only drivers that report a problem. */
+  storageProblems: ReadonlyMap<string, string>;
 };
 
-export function observeCsiNode({ metadata, spec }: CsiNode): ObservedCsiNode {
+export function observeCsiNode({ metadata, spec, status }: CsiNode): ObservedCsiNode {
   const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'Node');
+  const health = status?.storageHealth ?? [];
+  const problems = health.flatMap(({ name, healthConditions: [first] = [] }): [string, string][] =>
+    first ? [[name, problemOf(first)]] : [],
+  );
   return {
     name: metadata.name,
     nodeUid: owner?.uid ?? '',
     drivers: spec?.drivers?.map(({ name }) => name).sort() ?? [],
+    storageProblems: new Map(problems),
   };
+}
+
+function problemOf({ status, reason = '', message = '' }: StorageHealthCondition): string {
+  return [status, reason, message].filter((each) => each !== '').join(': ');
 }
 
 /** The CSINodes, by node. `undefined` for all while they are not known. */
@@ -46,8 +58,7 @@ export class CsiNodes {
   upsert(next: ObservedCsiNode): void {
     const before = this.#byName.get(next.name);
     this.#byName.set(next.name, next);
-    const isSame = before?.nodeUid === next.nodeUid && before.drivers.join() === next.drivers.join();
-    if (!isSame) this.#onChange(next.name);
+    if (!isDeepStrictEqual(before, next)) this.#onChange(next.name);
   }
 
   remove({ name }: Pick<ObservedCsiNode, 'name'>): void {

@@ -1,23 +1,58 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
-import type { Service } from '../model/services.ts';
+import type { Service, ServiceTaint } from '../model/services.ts';
 import { objectIn, parseAnnotation, sortedObject, textsIn } from './json-annotation.ts';
 
 type Noted = { uid: string; annotations: Readonly<Record<string, string>> };
 
-/** Uids of the NodeServices, by name, that the node itself says were ready on it once; none where it is of another Node. */
-export function startedServices({ uid, annotations }: Noted): ReadonlyMap<string, string> {
-  const text = annotations[SERVICES_STARTED_ANNOTATION];
-  if (text === undefined) return NONE;
-  const { node, services } = objectIn(parseAnnotation(text));
-  return node === uid ? new Map(textsIn(services)) : NONE;
-}
+/** What a node notes: by the uid of which Node, services by name, and taints. */
+type Note = { node: unknown; services: ReadonlyMap<string, string>; taints: ReadonlyMap<string, string> };
 
 const NONE: ReadonlyMap<string, string> = new Map();
+const NOTHING: Note = { node: undefined, services: NONE, taints: NONE };
+const parsed = new WeakMap<object, Note>();
 
-/** Always the same text for the same services; `undefined` where there are none. */
-export function formatStartedServices(node: string, services: ReadonlyMap<string, string>): string | undefined {
-  if (services.size === 0) return undefined;
-  return JSON.stringify({ node, services: sortedObject(services) });
+/** Uids of the NodeServices, by name, that the node itself says were ready on it once; none where it is of another Node. */
+export function startedServices(node: Noted): ReadonlyMap<string, string> {
+  return noteOf(node).services;
+}
+
+/**
+ * Taints that the node says that it had while their service was ready on it, by uid of the NodeService; none where it is of
+ * another Node.
+ */
+export function provenTaints(node: Noted): ReadonlyMap<string, string> {
+  return noteOf(node).taints;
+}
+
+function noteOf({ uid, annotations }: Noted): Note {
+  const text = annotations[SERVICES_STARTED_ANNOTATION];
+  if (text === undefined) return NOTHING;
+  let note = parsed.get(annotations);
+  if (!note) {
+    const { node, services, taints } = objectIn(parseAnnotation(text));
+    note = { node, services: new Map(textsIn(services)), taints: new Map(textsIn(taints)) };
+    parsed.set(annotations, note);
+  }
+  return note.node === uid ? note : NOTHING;
+}
+
+/** Always the same text for the same entries; `undefined` where there are none. */
+export function formatStartedServices(
+  node: string,
+  services: ReadonlyMap<string, string>,
+  taints: ReadonlyMap<string, string> = NONE,
+): string | undefined {
+  if (services.size + taints.size === 0) return undefined;
+  return JSON.stringify({
+    node,
+    ...(services.size > 0 ? { services: sortedObject(services) } : {}),
+    ...(taints.size > 0 ? { taints: sortedObject(taints) } : {}),
+  });
+}
+
+/** The taint as nodes note it. */
+export function taintText({ key, value, effect }: ServiceTaint): string {
+  return `${key}=${value}:${effect}`;
 }
 
 /** Whether a service was ready on the node once, by what the Node records; it is recorded where something depends on it. */

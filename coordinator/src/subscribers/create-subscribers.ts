@@ -43,7 +43,7 @@ export type CreateSubscribersOptions = {
 };
 
 /** What the controller calls, without the two calls that the composition adds. */
-type NodeSubscribers = Omit<Subscribers, 'podsListed' | 'taintProven'>;
+type NodeSubscribers = Omit<Subscribers, 'podsListed'>;
 
 export type CreatedSubscribers = {
   record: (news: EventNews) => void;

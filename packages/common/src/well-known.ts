@@ -72,8 +72,9 @@ export const MANAGED_LABELS_ANNOTATION = 'nodepool.banzaicloud.io/managed-labels
 export const SERVICE_KEYS_ANNOTATION = 'rollcall.dev/service-keys';
 
 /**
- * Annotation of a Node: the services of mode Startup that were ready on it once, as a JSON object of its uid and of the
- * uids of their NodeServices by name. They are not judged there again.
+ * Annotation of a Node: the services of mode Startup, or with a startup deadline, that were ready on it once, and the
+ * taints that it had while their service was ready there, as a JSON object of its uid (`node`), of the uids of NodeServices
+ * by name (`services`) and of taints by the uid of their NodeService (`taints`).
  */
 export const SERVICES_STARTED_ANNOTATION = 'rollcall.dev/services-started';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createNode, createPod, type NodeObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
-import { applyNodeServiceCrd, conditionOf, NODE_SERVICES, nodeService, statusOf } from './node-services.ts';
+import { applyNodeServiceCrd, conditionOf, isProven, NODE_SERVICES, nodeService } from './node-services.ts';
 
 const NODES = Array.from({ length: 14 }, (_, index) => `n${index}`);
 const FIRST_NODES = 10;
@@ -68,16 +68,23 @@ test('a taint that is new, or edited, begins on ten nodes, and goes on once it w
 
   await becomesReadyOn(first);
   await untilHaving('a:NoSchedule', NODES.length - 1);
-  expect((await statusOf(api, 'driver')).provenTaint).toBe(`${KEY}=a:NoSchedule`);
+  expect(await isProven(api, `${KEY}=a:NoSchedule`)).toBe(true);
+
+  // The next leader knows it as well.
+  const { rig } = embedded;
+  await rig.endCoordinator(await rig.leader(), 'SIGTERM');
+  await rig.addCoordinator();
+  await createNode(api, 'late');
+  await untilHaving('a:NoSchedule', NODES.length);
 
   const edit = { spec: { publish: { taint: { ...taint, value: 'b', effect: 'PreferNoSchedule' } } } };
   await api.patch(`${NODE_SERVICES}/driver`, edit, 'application/merge-patch+json');
   const [second = ''] = await untilHaving('b:PreferNoSchedule', FIRST_NODES);
   // Existing taints stay until then.
-  expect(await having('a:NoSchedule')).toHaveLength(NODES.length - 1 - FIRST_NODES);
+  expect(await having('a:NoSchedule')).toHaveLength(NODES.length - FIRST_NODES);
 
   await becomesReadyOn(second);
-  await untilHaving('b:PreferNoSchedule', NODES.length - 2);
-  expect((await taints()).size).toBe(NODES.length - 2);
-  expect(await conditionOf(api, 'driver', 'NodesReady')).toMatch(/Ready on 2 of 14 nodes/);
+  await untilHaving('b:PreferNoSchedule', NODES.length - 1);
+  expect((await taints()).size).toBe(NODES.length - 1);
+  expect(await conditionOf(api, 'driver', 'NodesReady')).toMatch(/Ready on 2 of 15 nodes/);
 });

@@ -244,7 +244,8 @@ const SEEN = {
     ],
   },
   csiNode: {
-    description: 'Passes if the CSINode of the node lists the driver.',
+    description:
+      'Passes if the CSINode of the node lists the driver, and its status.storageHealth (alpha in Kubernetes 1.37) names no problem of the storage of the driver.',
     type: 'object',
     required: ['driver'],
     properties: { driver: text('Name of the CSI driver.', SUBDOMAIN) },

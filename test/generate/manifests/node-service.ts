@@ -119,9 +119,6 @@ const status = {
       },
     },
     ready: text('Nodes on which the service is ready, of those on which it belongs, such as 3/5.'),
-    provenTaint: text(
-      'The taint that was removed from a node because the service became ready there, and may therefore be added to any node.',
-    ),
     published: text('The keys that nodes get for the service.'),
     conditions: conditions(
       'Conditions: Ready and NodesReady.',

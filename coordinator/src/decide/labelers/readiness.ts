@@ -12,8 +12,8 @@ export type ReadinessOptions = {
   services: () => readonly Service[];
   /** Whether a taint may be put on a node that does not have it yet: a new one begins on a few nodes. */
   mayTaint: (service: Service, node: EvaluatedNode) => boolean;
-  /** Whether a taint may be taken off a node where the service is ready: that it can go is noted first. */
-  mayClear: (service: Service, node: EvaluatedNode) => boolean;
+  /** Whether a taint may be taken off a node where the service is ready: the first that goes is noted before. */
+  mayClear: (service: Service) => boolean;
 };
 
 type Stand = Pick<Claim, 'stance' | 'reason' | 'sinceMs' | 'cause'>;
@@ -134,10 +134,10 @@ function taintStand(
   if (state === 'ready' && isThere && mode === 'Startup' && !hasStarted(service, startedServices(node))) {
     return { stance: 'keep', reason: 'waits until the Node records that the service was ready', sinceMs, cause };
   }
-  if (state === 'ready' && isAsWritten && !mayClear(service, node)) {
+  if (state === 'ready' && isAsWritten && !mayClear(service)) {
     return {
       stance: 'keep',
-      reason: 'waits until the status of the NodeService records that the taint can be removed',
+      reason: 'waits until the Node records that the taint can be removed',
       sinceMs,
       cause,
     };

@@ -1,7 +1,8 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
+import type { Taint } from '../../state/observed-node.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { EvaluatedNode } from './labeler.ts';
 import { servicesStartedLabeler } from './services-started.ts';
@@ -16,18 +17,30 @@ type Given = {
   ready?: string[];
   noted?: Record<string, string>;
   known?: boolean;
+  taints?: readonly Taint[] | undefined;
+  /** The note as it is, instead of `noted`. */
+  text?: string;
 };
 
 /** What is noted on the node: the stance, and the services with their uids. */
-function noted({ services = [CSI], others = [], ready = [], noted, known = true }: Given): string | undefined {
-  const annotations = noted ? { [SERVICES_STARTED_ANNOTATION]: JSON.stringify({ node: 'u', services: noted }) } : {};
+function noted({
+  services = [CSI],
+  others = [],
+  ready = [],
+  noted,
+  known = true,
+  taints,
+  ...given
+}: Given): string | undefined {
+  const text = given.text ?? (noted && JSON.stringify({ node: 'u', services: noted }));
+  const annotations = text ? { [SERVICES_STARTED_ANNOTATION]: text } : {};
   const readiness: EvaluatedNode['readiness'] = new Map(
     services.map(({ name }) => [
       name,
       { state: ready.includes(name) ? 'ready' : 'not-ready', reason: '', cause: 'agent', sinceMs: 0 },
     ]),
   );
-  const node = { ...snapshot({ annotations, servicesKnown: known }), readiness, ageMs: 0 };
+  const node = { ...snapshot({ annotations, servicesKnown: known, taints }), readiness, ageMs: 0 };
   const [claim] = servicesStartedLabeler({ services: () => services, serviceUids: () => new Set(others) }).claims(node);
   return claim && `${claim.stance} ${claim.value}`;
 }
@@ -45,6 +58,35 @@ test('a service with a startup deadline is noted as well', () => {
   expect(noted({ services })).toBeUndefined();
   expect(noted({ services, ready: ['csi'] })).toBe(note);
   expect(noted({ services, noted: { csi: 'csi-uid' } })).toBe(note);
+});
+
+describe('a taint', () => {
+  const taint = { key: 'example.com/no-csi', value: 'x', effect: 'NoSchedule' } as const;
+  const services = [serviceOf('csi', { publish: { taint }, origin: object('csi-uid') })];
+  const note = '{"node":"u","taints":{"csi-uid":"example.com/no-csi=x:NoSchedule"}}';
+  const given = { services, others: ['csi-uid'], ready: ['csi'], taints: [taint] };
+
+  test('is noted where the service is ready while the node has it, and stays noted', () => {
+    expect(noted({ ...given, ready: [] })).toBeUndefined();
+    expect(noted(given)).toBe(`present ${note}`);
+    expect(noted({ ...given, ready: [], taints: [], text: note })).toBe(`present ${note}`);
+    expect(noted({ ...given, services: [], text: note })).toBe(`present ${note}`);
+    expect(noted({ ...given, services: [], others: [], known: false, text: note })).toBe(`present ${note}`);
+  });
+
+  test('is not noted where the node does not have it, where it is not known, and when its NodeService is gone', () => {
+    expect(noted({ ...given, taints: [] })).toBeUndefined();
+    expect(noted({ ...given, taints: [{ ...taint, value: 'y' }] })).toBeUndefined();
+    expect(noted({ ...given, taints: undefined })).toBeUndefined();
+    expect(noted({ services: [], text: note })).toBe('absent ');
+  });
+
+  test('is noted beside the services, and as it was last', () => {
+    const startup = services.map((each): Service => ({ ...each, mode: 'Startup' }));
+    expect(noted({ ...given, services: startup, text: note.replace('=x', '=old') })).toBe(
+      'present {"node":"u","services":{"csi":"csi-uid"},"taints":{"csi-uid":"example.com/no-csi=x:NoSchedule"}}',
+    );
+  });
 });
 
 test('one of the same name that was there before is another', () => {

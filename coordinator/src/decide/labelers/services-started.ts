@@ -1,6 +1,13 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Service } from '../../model/services.ts';
-import { formatStartedServices, startedServices, wasReady } from '../../state/started-services.ts';
+import { hasTaint } from '../../state/observed-node.ts';
+import {
+  formatStartedServices,
+  provenTaints,
+  startedServices,
+  taintText,
+  wasReady,
+} from '../../state/started-services.ts';
 import { type Labeler, ownNote } from './labeler.ts';
 
 export type ServicesStartedOptions = {
@@ -11,8 +18,9 @@ export type ServicesStartedOptions = {
 
 /**
  * Notes on the node which services of mode Startup, or with a startup deadline, were ready there once: the former are not
- * evaluated there again, and the latter are never late. A note stays as
- * long as its NodeService exists, whatever becomes of the object meanwhile.
+ * evaluated there again, and the latter are never late. Notes also which taints the node had while their service was ready
+ * there: from then on every node may get them. A note stays as long as its NodeService exists, whatever becomes of the
+ * object meanwhile.
  */
 export function servicesStartedLabeler({ services, serviceUids }: ServicesStartedOptions): Labeler {
   return {
@@ -20,18 +28,21 @@ export function servicesStartedLabeler({ services, serviceUids }: ServicesStarte
     claims: (node) => {
       const before = startedServices(node);
       const started = new Map<string, string>();
+      const taints = new Map<string, string>();
       for (const service of services()) {
-        const { mode, startupDeadlineMs, name, origin } = service;
-        const isAsked = mode === 'Startup' || startupDeadlineMs !== undefined;
-        if (!isAsked || origin.kind !== 'object') continue;
+        const { mode, startupDeadlineMs, name, origin, publish } = service;
+        if (origin.kind !== 'object') continue;
         const isReady = node.readiness.get(name)?.state === 'ready';
-        if (isReady || wasReady(service, before)) started.set(name, origin.uid);
+        if (isReady && publish.taint && hasTaint(node.taints, publish.taint))
+          taints.set(origin.uid, taintText(publish.taint));
+        const isAsked = mode === 'Startup' || startupDeadlineMs !== undefined;
+        if (isAsked && (isReady || wasReady(service, before))) started.set(name, origin.uid);
       }
       const exist = serviceUids();
-      for (const [name, uid] of before) {
-        if (!started.has(name) && (exist.has(uid) || !node.servicesKnown)) started.set(name, uid);
-      }
-      const value = formatStartedServices(node.uid, started);
+      const isToStay = (uid: string) => exist.has(uid) || !node.servicesKnown;
+      for (const [name, uid] of before) if (!started.has(name) && isToStay(uid)) started.set(name, uid);
+      for (const [uid, taint] of provenTaints(node)) if (!taints.has(uid) && isToStay(uid)) taints.set(uid, taint);
+      const value = formatStartedServices(node.uid, started, taints);
       const reason = value ? 'lists services that were ready on the node once' : 'no service has to be ready only once';
       return ownNote(node, SERVICES_STARTED_ANNOTATION, { value, reason });
     },

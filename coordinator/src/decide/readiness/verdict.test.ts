@@ -105,12 +105,19 @@ describe('a service', () => {
 
 describe('a service with a CSI driver', () => {
   const service = serviceOf('ebs', { checks: [{ name: 'registered', kind: 'csiNode', driver: 'ebs.csi.aws.com' }] });
-  const csiNode = { name: 'n', nodeUid: 'u', drivers: ['ebs.csi.aws.com'] };
+  const csiNode = { name: 'n', nodeUid: 'u', drivers: ['ebs.csi.aws.com'], storageProblems: new Map() };
+  const ill = (driver: string) => ({ ...csiNode, storageProblems: new Map([[driver, 'StorageDegraded: Slow']]) });
 
   test.each([
     ['ready', 'the CSINode lists ebs.csi.aws.com', csiNode],
     ['not-ready', 'the CSINode does not list ebs.csi.aws.com', { ...csiNode, drivers: ['efs.csi.aws.com'] }],
     ['not-ready', 'the CSINode belongs to an earlier Node of this name', { ...csiNode, nodeUid: 'old' }],
+    [
+      'not-ready',
+      'the CSINode reports about the storage of ebs.csi.aws.com: StorageDegraded: Slow',
+      ill('ebs.csi.aws.com'),
+    ],
+    ['ready', 'the CSINode lists ebs.csi.aws.com', ill('efs.csi.aws.com')],
     ['not-ready', 'the node has no CSINode', 'none' as const],
     ['unknown', 'the CSINodes have not been listed yet', 'unknown' as const],
   ])('is %s where %s', (state, reason, known) => {
@@ -176,7 +183,7 @@ describe('a probe of pods of which none can be probed', () => {
     kind: 'anyOf',
     checks: [podsCheck('mirror'), { name: 'registered', kind: 'csiNode', driver: 'd' }],
   };
-  const csiNode = { name: 'n', nodeUid: 'u', drivers: ['d'] };
+  const csiNode = { name: 'n', nodeUid: 'u', drivers: ['d'], storageProblems: new Map() };
   const judge = (change: Parameters<typeof snapshot>[0], probe = probeCheck('mirror/port')) =>
     judgeService(
       serviceOf('mirror', { checks: [anyOf, probe] }),

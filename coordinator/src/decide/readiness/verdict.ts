@@ -120,6 +120,9 @@ function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): Verdict {
     return { ...SEEN, state: 'not-ready', reason: 'the CSINode belongs to an earlier Node of this name' };
   if (!csiNode.drivers.includes(driver))
     return { ...SEEN, state: 'not-ready', reason: `the CSINode does not list ${driver}` };
+  const problem = csiNode.storageProblems.get(driver);
+  if (problem !== undefined)
+    return { ...SEEN, state: 'not-ready', reason: `the CSINode reports about the storage of ${driver}: ${problem}` };
   return { ...SEEN, state: 'ready', reason: `the CSINode lists ${driver}` };
 }
 

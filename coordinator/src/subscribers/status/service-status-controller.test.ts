@@ -20,7 +20,7 @@ function stage() {
     problem: undefined as string | undefined,
   };
   const written: ServiceStatus[] = [];
-  const facts = { isYoung: false, provenTaint: undefined as string | undefined, noted: 0 };
+  const facts = { isYoung: false, ready: 1 };
   const controller = createServiceStatusController({
     serviceRegistry: {
       objects: () => [object],
@@ -32,11 +32,9 @@ function stage() {
       },
     } as never,
     evaluator: {
-      tally: { count: (name: string) => ({ ready: name === 'a' ? 1 : 0, 'not-ready': 0, unknown: 1 }) },
-      provenTaint: () => facts.provenTaint,
+      tally: { count: (name: string) => ({ ready: name === 'a' ? facts.ready : 0, 'not-ready': 0, unknown: 1 }) },
     } as never,
     fleet: { servicePods, term: { isYoung: () => facts.isYoung } } as never,
-    onStatusWritten: () => facts.noted++,
     problemOf: () => now.problem,
     writes,
   });
@@ -88,8 +86,8 @@ test.each([
   expect(await tick()).toEqual(['False']);
 });
 
-test('the status is written to the NodeService, and the nodes that wait for it go on', async () => {
-  const { tick, servicePods, facts, requests } = stage();
+test('the status is written to the NodeService, once', async () => {
+  const { tick, servicePods, requests } = stage();
   servicePods.handlers('apps').onReplace([]);
   await tick();
   expect(requests).toMatchObject([
@@ -98,29 +96,21 @@ test('the status is written to the NodeService, and the nodes that wait for it g
       body: { metadata: { uid: 'u' }, status: { nodes: { ready: 1, unknown: 1 } } },
     },
   ]);
-  expect(facts.noted).toBe(1);
   await tick();
-  expect([requests.length, facts.noted]).toEqual([1, 1]);
+  expect(requests).toHaveLength(1);
 });
 
 test('the counts of a predecessor stay while a replica takes over', async () => {
   const { tick, servicePods, facts, requests } = stage();
   servicePods.handlers('apps').onReplace([]);
   await tick();
-  facts.provenTaint = 'k:NoSchedule';
+  facts.ready = 0;
   facts.isYoung = true;
   await tick();
-  expect(requests[1]?.body).toMatchObject({ status: { nodes: { ready: 1 }, provenTaint: 'k:NoSchedule' } });
-});
-
-test('a proven taint that is no more is taken out of the status', async () => {
-  const { tick, servicePods, facts, requests } = stage();
-  servicePods.handlers('apps').onReplace([]);
-  facts.provenTaint = 'k:NoSchedule';
+  expect(requests).toHaveLength(1);
+  facts.isYoung = false;
   await tick();
-  facts.provenTaint = undefined;
-  await tick();
-  expect(requests[1]?.body).toMatchObject({ status: { provenTaint: null } });
+  expect(requests[1]?.body).toMatchObject({ status: { nodes: { ready: 0 } } });
 });
 
 test('a service that is not accepted gets an Event', async () => {

@@ -13,9 +13,7 @@ export type ServiceStatusOptions = {
   writes: StatusWrites;
   serviceRegistry: ServiceRegistry;
   fleet: Pick<Fleet, 'servicePods' | 'term'>;
-  evaluator: Pick<Evaluator, 'tally' | 'provenTaint'>;
-  /** Statuses were written: nodes whose taints wait for one go on. */
-  onStatusWritten: () => void;
+  evaluator: Pick<Evaluator, 'tally'>;
   /** Why what a service depends on cannot be watched. */
   problemOf: (service: Service) => string | undefined;
 };
@@ -40,7 +38,6 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
       problem,
       count: evaluator.tally.count(object.name),
       isTakingOver: fleet.term.isYoung(clock.monotonic()),
-      provenTaint: evaluator.provenTaint(object.service),
       now: rfc3339(clock.now()),
     });
   };
@@ -53,9 +50,6 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
     statusNow: ({ status }) => status,
     tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions, 'Ready'),
     noteStatus: (name, status) => serviceRegistry.noteStatus(name, status),
-    // Not after each: a node whose taints wait for several statuses is written to once.
-    onWritten: options.onStatusWritten,
-    optional: ['provenTaint'],
   });
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
-import { provenTaintIn, type ServiceFacts, type ServiceStatus, serviceStatus } from './service-status.ts';
+import { type ServiceFacts, type ServiceStatus, serviceStatus } from './service-status.ts';
 
 const COUNTED = { ready: 2, 'not-ready': 0, unknown: 0 };
 const UNHEARD = { ready: 1, 'not-ready': 0, unknown: 1 };
@@ -10,7 +10,7 @@ const NOW = '2026-01-01T00:00:00Z';
 function statusOf(change: Partial<ServiceFacts>, before?: ServiceStatus, generation = 1): ServiceStatus {
   const publish = { label: 'example.com/a', taint: TAINT, condition: 'example.com/A' };
   const object = { name: 'a', uid: 'u', generation, status: before, service: { publish } } as ObservedNodeService;
-  const given = { refusal: undefined, problem: undefined, isTakingOver: false, provenTaint: undefined };
+  const given = { refusal: undefined, problem: undefined, isTakingOver: false };
   return serviceStatus({ object, count: COUNTED, now: NOW, ...given, ...change });
 }
 
@@ -67,14 +67,6 @@ test('of a service whose pods cannot be watched the nodes count all the same', (
   const { conditions, nodes } = statusOf({ problem: 'p' });
   expect(nodes.ready).toBe(2);
   expect(conditions[0]).toMatchObject({ status: 'False', reason: 'NotPermitted', message: 'p' });
-});
-
-test('the taint that was seen to go is kept, and can be read from the status', () => {
-  const status = statusOf({ provenTaint: 'k:NoSchedule' });
-  expect(status.provenTaint).toBe('k:NoSchedule');
-  expect(provenTaintIn(status)).toBe('k:NoSchedule');
-  expect(statusOf({})).not.toHaveProperty('provenTaint');
-  for (const status of [undefined, null, {}]) expect(provenTaintIn(status)).toBeUndefined();
 });
 
 test('the keys that nodes get are listed', () => {

@@ -12,7 +12,6 @@ export type ServiceStatus = {
   ready: string;
   /** The keys that nodes get, for people. */
   published: string;
-  provenTaint?: string;
   conditions: Condition<'Ready' | 'NodesReady'>[];
 };
 
@@ -25,7 +24,6 @@ export type ServiceFacts = {
   count: Readonly<ServiceCount>;
   /** This replica leads since a moment ago, and may not have heard every agent. */
   isTakingOver: boolean;
-  provenTaint: string | undefined;
   /** RFC 3339. */
   now: string;
 };
@@ -33,7 +31,7 @@ export type ServiceFacts = {
 /** What the status should be. */
 export function serviceStatus(given: ServiceFacts): ServiceStatus {
   const facts = given.isTakingOver && given.count.unknown > 0 ? { ...given, count: countBefore(given) } : given;
-  const { object, refusal, count, provenTaint } = facts;
+  const { object, refusal, count } = facts;
   const { ready, 'not-ready': notReady, unknown } = refusal ? { ready: 0, 'not-ready': 0, unknown: 0 } : count;
   const selected = ready + notReady + unknown;
   return {
@@ -41,7 +39,6 @@ export function serviceStatus(given: ServiceFacts): ServiceStatus {
     nodes: { selected, ready, notReady, unknown },
     ready: `${ready}/${selected}`,
     published: keysOf(object.service.publish),
-    ...(provenTaint === undefined ? {} : { provenTaint }),
     conditions: [conditionOf('Ready', inForce(facts), facts), conditionOf('NodesReady', nodesReady(facts), facts)],
   };
 }
@@ -52,11 +49,6 @@ function countBefore({ object: { status, generation }, count }: ServiceFacts): R
   const { ready, notReady, unknown } = nodes ?? {};
   const isCounted = typeof ready === 'number' && typeof notReady === 'number' && typeof unknown === 'number';
   return isCounted && observedGeneration === generation ? { ready, 'not-ready': notReady, unknown } : count;
-}
-
-/** The taint that the status says was seen to go. */
-export function provenTaintIn(status: unknown): unknown {
-  return (status as { provenTaint?: unknown } | null | undefined)?.provenTaint;
 }
 
 function keysOf({ label, taint, condition }: Publication): string {

@@ -102,18 +102,6 @@ describe('a look', () => {
     expect(looks).toBe(2);
   });
 
-  test('is taken at once where that is asked for, after what is under way', async () => {
-    const { promise, resolve } = Promise.withResolvers<number>();
-    const { controller, written, requests } = started(['a'], { answer: () => promise });
-    void controller.tick();
-    const now = controller.tickNow();
-    await Promise.resolve();
-    expect(requests).toHaveLength(1);
-    resolve(200);
-    await now;
-    expect(written).toEqual(['a', 'a']);
-  });
-
   test('that fails as a whole is logged, and the next one is taken', async () => {
     let isBroken = true;
     const objects = () => {
@@ -162,17 +150,6 @@ describe('a status', () => {
       },
     ]);
     expect(written).toEqual(['a']);
-  });
-
-  test('loses the optional fields that it has no more, where it may have had any', async () => {
-    const { controller, requests } = started(['new', 'old'], {
-      look: () => ({ kept: 1 }),
-      statusNow: ({ name }) => (name === 'old' ? {} : undefined),
-      optional: ['kept', 'lost'],
-    });
-    await controller.tick();
-    const statuses = requests.map(({ body }) => (body as { status: object }).status);
-    expect(statuses).toEqual([{ kept: 1 }, { kept: 1, lost: null }]);
   });
 
   test('is not written, nor looked at, while another replica may write', async () => {
@@ -247,17 +224,6 @@ describe('a status', () => {
     expect(isSettled).toBe(false);
     await clock.advance(1);
     expect(isSettled).toBe(true);
-  });
-
-  test('calls onWritten once for all objects of a tick, and not where nothing differed', async () => {
-    let times = 0;
-    const rig = started(['a', 'b'], { onWritten: () => times++ });
-    await rig.controller.tick();
-    expect(times).toBe(1);
-    rig.names = [];
-    await rig.clock.advance(1000);
-    await rig.controller.tick();
-    expect(times).toBe(1);
   });
 });
 

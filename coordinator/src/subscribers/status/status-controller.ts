@@ -39,10 +39,6 @@ export type ObjectStatusOptions<T extends KeptObject, S> = {
   tellingOf: (object: T, status: S) => Telling | undefined;
   /** Called after the status was written. */
   noteStatus: (name: string, status: S) => void;
-  /** Called after one look, when every status that differed was written or tried. */
-  onWritten?: () => void;
-  /** Fields of the status that need not be there. */
-  optional?: readonly string[];
 };
 
 /** Somewhat less than the second between two ticks, of which one may come early. */
@@ -81,20 +77,13 @@ export class StatusController<T extends KeptObject, S extends object> {
     return this.#underWay;
   }
 
-  /** Does the same as `tick`, although it is not time yet. */
-  async tickNow(): Promise<void> {
-    await this.#underWay;
-    this.#notBeforeMs = 0;
-    await this.tick();
-  }
-
   /** Resolves when no request is under way. */
   async settled(): Promise<void> {
     await Promise.all([this.#underWay, ...this.#writing.values()]);
   }
 
   async #tick(): Promise<void> {
-    const { kind, onWritten } = this.#options;
+    const { kind } = this.#options;
     const { clock, fence, logger } = this.#options.writes;
     const startedMs = clock.monotonic();
     if (startedMs < this.#notBeforeMs || fence.remainingMs() <= 0) return;
@@ -103,7 +92,6 @@ export class StatusController<T extends KeptObject, S extends object> {
       const due = this.#look();
       this.#notBeforeMs = startedMs + Math.max(LOOK_MS, (clock.monotonic() - startedMs) / SHARE);
       for (const { object, status } of due) if (await this.#isSlow(this.#write(object, status), object)) break;
-      if (due.length > 0) onWritten?.();
     } catch (err) {
       logger.error({ kind, err }, 'Failed to look at the objects of a kind');
     } finally {
@@ -151,18 +139,16 @@ export class StatusController<T extends KeptObject, S extends object> {
   }
 
   async #write(object: T, status: S): Promise<void> {
-    const { path, kind, statusNow, noteStatus, optional = [] } = this.#options;
+    const { path, kind, noteStatus } = this.#options;
     const { client, fence, clock, logger } = this.#options.writes;
     const { uid, name } = object;
     const timeoutMs = Math.min(TIMEOUT_MS, fence.remainingMs());
     if (timeoutMs <= 0) return;
-    // A merge patch leaves what it does not name.
-    const gone = statusNow(object) === undefined ? [] : optional.filter((field) => !(field in status));
     try {
       await client.request({
         method: 'PATCH',
         path: path(object),
-        body: { metadata: { uid }, status: { ...status, ...Object.fromEntries(gone.map((field) => [field, null])) } },
+        body: { metadata: { uid }, status },
         contentType: 'application/merge-patch+json',
         timeoutMs,
       });
