@@ -266,7 +266,9 @@ export class Evaluator {
 
   /** Keys that guards keep on nodes for now. */
   heldWithdrawals(): HeldWithdrawals[] {
-    return [...this.#memory.observer.held(), ...this.#memory.blastRadius.held(this.#options.clock.monotonic())];
+    const { observer, blastRadius } = this.#memory;
+    const { fleet, clock } = this.#options;
+    return [...observer.held(), ...blastRadius.held(clock.monotonic()), ...fleet.term.sharedFaults.held()];
   }
 
   /** How many services are held back, since they come and go. */

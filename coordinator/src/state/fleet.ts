@@ -1,5 +1,5 @@
 import { type Clock, momentOf } from '@rollcall/common/clock.ts';
-import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
+import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
 import { isOlderVersion, type Node } from '../kube/objects.ts';
 import { poolOf } from '../model/pools.ts';
 import type { ConditionCheck, Service } from '../model/services.ts';
@@ -73,6 +73,7 @@ const NO_LISTENER: FleetListener = {
 type Learned = 'workspaces' | PoolLabelKind;
 
 const NO_KEYS: ReadonlySet<string> = new Set();
+const NO_REPORTS: ReadonlyMap<string, ServiceReport> = new Map();
 
 /**
  * Everything known about the nodes, in memory, and nowhere else. What watches tell outlives a term of leadership; what
@@ -317,6 +318,7 @@ export class Fleet {
       conditions: node.conditions,
       conditionWriters: (node.conditionOwners ?? NO_CONDITION_OWNERS).rivals,
       doubt: (id) => this.#term.reporters.of(id, record),
+      fault: (check, failure) => this.#term.sharedFaults.of(check, record, failure),
       silenceMs: this.#options.windowMs,
       machine: record.machine?.machine,
       inventory: inventoryOf(
@@ -361,6 +363,7 @@ export class Fleet {
   recovered(): void {
     this.freshness.renewAll(this.#options.clock.monotonic());
     this.#term.reporters.renewAll();
+    this.#term.sharedFaults.renewAll();
     this.markAll();
   }
 
@@ -368,6 +371,7 @@ export class Fleet {
     const now = this.#options.clock.monotonic();
     this.freshness.tick(now);
     this.#term.reporters.tick(momentOf(this.#options.clock));
+    this.#term.sharedFaults.tick(now);
     for (const node of this.#term.machines.tick(now)) this.#changed(node, false);
   }
 
@@ -430,7 +434,12 @@ export class Fleet {
       const isKnown = node?.conditions && (!reporter || this.servicePods.knows(reporter.namespace));
       return isKnown ? { ...node, pods: this.servicePods.on(name) } : undefined;
     };
-    return new Term({ windowMs, guardPercent, services, sight, onChange }, clock.monotonic());
+    const reports = (record: NodeRecord) => {
+      const { state } = this.freshness.of(record);
+      const isHeard = state === 'fresh' || state === 'leaving';
+      return isHeard ? this.#assignments.of(record, this.#groundsOf(record)).reports : NO_REPORTS;
+    };
+    return new Term({ windowMs, guardPercent, services, sight, reports, onChange }, clock.monotonic());
   }
 
   #beginRecord(name: string, wasThere: boolean): void {

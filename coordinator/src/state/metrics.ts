@@ -8,7 +8,7 @@ export type FleetSources = {
   activeGuards: () => readonly string[];
   heldBack: () => number;
   /** What guards keep on nodes for now, although it should go. */
-  heldWithdrawals: () => readonly { guard: 'observer' | 'blast-radius'; nodes: number }[];
+  heldWithdrawals: () => readonly { guard: 'observer' | 'blast-radius' | 'shared-fault'; nodes: number }[];
   refusedPoolKeys: () => number;
   ruleProblems: () => number;
 };
@@ -49,11 +49,11 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   });
   new Gauge({
     name: 'rollcall_coordinator_held_withdrawals',
-    help: 'Labels that stay on nodes for a while because of a guard: most new agents see less (observer), or many nodes would lose a label after a change of configuration (blast-radius).',
+    help: 'What stays on nodes for a while because of a guard: most new agents see less (observer), many nodes would lose a label after a change of configuration (blast-radius), or a check of DNS or of the network fails on most nodes (shared-fault).',
     labelNames: ['guard'],
     registers,
     collect() {
-      const held = { observer: 0, 'blast-radius': 0 };
+      const held = { observer: 0, 'blast-radius': 0, 'shared-fault': 0 };
       for (const { guard, nodes } of sources.heldWithdrawals()) held[guard] += nodes;
       for (const [guard, nodes] of Object.entries(held)) this.set({ guard }, nodes);
     },

@@ -1,5 +1,6 @@
 import type { ServiceReport } from '@rollcall/common/report.ts';
 import type { Inventory } from '../model/inventory/inventory.ts';
+import type { ProbeCheck } from '../model/services.ts';
 import type { ObservedCsiNode } from './csi-nodes.ts';
 import type { Machine } from './machines.ts';
 import type { ObservedNode } from './observed-node.ts';
@@ -8,6 +9,7 @@ import type { ObservedWorkspace } from './observed-workspace.ts';
 import type { ObservedPoolLabelSet } from './pool-label-sets.ts';
 import type { Freshness } from './presence.ts';
 import type { Doubt } from './reporters.ts';
+import type { Failure } from './shared-faults.ts';
 
 /** All that is known about a node at one moment: the only thing that labelers look at. */
 export type NodeSnapshot = {
@@ -41,6 +43,8 @@ export type NodeSnapshot = {
   conditionWriters: ReadonlyMap<string, string>;
   /** Since when nothing vouches for a condition that a check reads, by the id of the check. */
   doubt: (id: string) => Doubt;
+  /** What the failure of a check of DNS or of the network is, where it is not held against the node. */
+  fault: (check: ProbeCheck, failure: Failure) => 'failing' | 'shared' | undefined;
   /** How long a node, or a reporter on it, may be silent. */
   silenceMs: number;
   /** What the agent said last of the machine itself; `undefined` while none has spoken to this replica. */

@@ -4,7 +4,7 @@ import { Term } from './term.ts';
 const NODE = { pool: undefined, cameMs: undefined, isNew: false };
 const THERE = { isExpected: true, wasHeard: true, mayHaveLeft: false };
 
-const QUIET = { onChange: () => {}, services: () => [], sight: () => undefined };
+const QUIET = { onChange: () => {}, services: () => [], sight: () => undefined, reports: () => new Map() };
 
 function newTerm() {
   return new Term({ windowMs: 30_000, guardPercent: 55, ...QUIET }, 0);

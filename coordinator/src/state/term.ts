@@ -6,10 +6,11 @@ import { Machines } from './machines.ts';
 import { NodeRecord } from './node-record.ts';
 import type { AgentSigns } from './presence.ts';
 import { Reporters, type ReportersOptions } from './reporters.ts';
+import { SharedFaults, type SharedFaultsOptions } from './shared-faults.ts';
 
 type BeginningNode = Pick<NodeRecord, 'name' | 'uid' | 'cameMs' | 'isNew'> & { pool: string | undefined };
 
-export type TermOptions = FreshnessOptions & ReportersOptions;
+export type TermOptions = FreshnessOptions & ReportersOptions & SharedFaultsOptions;
 
 /**
  * What is heard between the moment when this replica begins to lead and the moment when it begins again: one record for
@@ -18,6 +19,7 @@ export type TermOptions = FreshnessOptions & ReportersOptions;
 export class Term {
   readonly freshness: FreshnessTracker;
   readonly reporters: Reporters;
+  readonly sharedFaults: SharedFaults;
   readonly machines = new Machines();
   /** The machines of a fleet are much alike. */
   readonly #internDevice = createIntern<DeviceReport>();
@@ -31,6 +33,7 @@ export class Term {
     this.#beganMs = nowMs;
     this.freshness = new FreshnessTracker(options, () => this.records(), nowMs);
     this.reporters = new Reporters(options, () => this.records());
+    this.sharedFaults = new SharedFaults(options, () => this.records());
   }
 
   /** Whether agents that were not heard yet may only not have had the time. `nowMs` by the monotonic clock. */

@@ -12,7 +12,7 @@ import type { EventNews } from './events/event-object.ts';
 import { ServiceMetrics } from './service-metrics.ts';
 
 export function newTerm(): Term {
-  const quiet = { onChange: () => {}, services: () => [], sight: () => undefined };
+  const quiet = { onChange: () => {}, services: () => [], sight: () => undefined, reports: () => new Map() };
   return new Term({ windowMs: 30_000, guardPercent: 55, ...quiet }, 0);
 }
 

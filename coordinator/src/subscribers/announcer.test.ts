@@ -236,7 +236,8 @@ test('what a guard keeps on nodes is told once when it begins, and once when it 
   const term = newTerm();
   const observer = { guard: 'observer', of: 'ws-daemon', nodes: 1 } as const;
   const radius = { guard: 'blast-radius', of: 'tier', nodes: 20 } as const;
-  for (const held of [[observer], [observer, radius], [{ ...radius, nodes: 5 }], []]) {
+  const shared = { guard: 'shared-fault', of: 'network/dns', nodes: 4 } as const;
+  for (const held of [[observer], [observer, radius], [{ ...radius, nodes: 5 }], [shared], []]) {
     announcer.withdrawalsHeld(term, held);
     announcer.withdrawalsHeld(term, held);
   }
@@ -261,9 +262,21 @@ test('what a guard keeps on nodes is told once when it begins, and once when it 
     },
     {
       subject: LEASE,
+      type: 'Warning',
+      reason: 'SharedFaultSuspected',
+      message: expect.stringContaining('The check network/dns fails on most nodes at once'),
+    },
+    {
+      subject: LEASE,
       type: 'Normal',
       reason: 'WithdrawalsResumed',
       message: 'The guard has ended (blast-radius tier)',
+    },
+    {
+      subject: LEASE,
+      type: 'Normal',
+      reason: 'WithdrawalsResumed',
+      message: 'The guard has ended (shared-fault network/dns)',
     },
   ]);
 });

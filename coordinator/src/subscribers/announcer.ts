@@ -165,6 +165,10 @@ const HELD = {
     reason: 'AgentRegressionSuspected',
     message: `Most agents that were replaced in the last 10 minutes no longer see ${service}, although its pods are Ready: on further nodes, its keys stay as they are`,
   }),
+  'shared-fault': (check: string) => ({
+    reason: 'SharedFaultSuspected',
+    message: `The check ${check} fails on most nodes at once, which is hardly the fault of each of them: it is unknown on all, and the keys of its service stay as they are`,
+  }),
   'blast-radius': (label: string) => ({
     reason: 'MassWithdrawalDelayed',
     message: `Many nodes would lose the label ${label} at once, because the configuration that requests it was changed or removed: it stays on most of them for a while`,

@@ -9,6 +9,7 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 import type { Coordinator } from '../../rig/coordinator.ts';
 import { WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import { ask } from '../scheduler/ask.ts';
+import { applyNodeServiceCrd, NODE_SERVICES, nodeService } from '../services/node-services.ts';
 import { type Fault, leaderOf, setServicePod } from './runbook-faults.ts';
 import { DEPLOY } from './runbook-pages.ts';
 import type { RunbookStage } from './runbook-stage.ts';
@@ -180,6 +181,21 @@ export const OF_ALL: readonly (readonly Fault[])[] = [
         },
       ],
       fix: (stage) => Promise.all(ALL.map((number) => stage.agent(number).kill('SIGCONT'))),
+    },
+  ],
+  [
+    {
+      runbook: 'RollcallSharedFault',
+      async cause(stage) {
+        await applyNodeServiceCrd(stage.controlPlane);
+        const checks = [{ name: 'api', kubernetesService: {} }];
+        await stage.controlPlane.api.post(NODE_SERVICES, nodeService('network', { checks }));
+      },
+      seen: () => [
+        { run: /reason=SharedFaultSuspected/, says: /The check network\/api fails on most nodes at once/ },
+        { run: /why node\/NODE/, names: { NODE: 'node-1' }, says: /the agent is on the network of the host/ },
+      ],
+      fix: (stage) => stage.controlPlane.api.delete(`${NODE_SERVICES}/network`),
     },
   ],
   [

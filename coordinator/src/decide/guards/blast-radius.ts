@@ -4,8 +4,8 @@ import type { Claim, EvaluatedNode } from '../labelers/labeler.ts';
 
 /** Keys that a guard keeps on nodes for now. */
 export type HeldWithdrawals = {
-  guard: 'observer' | 'blast-radius';
-  /** The service, or the key of the label. */
+  guard: 'observer' | 'blast-radius' | 'shared-fault';
+  /** The service, the key of the label, or the check. */
   of: string;
   /** The number of nodes. */
   nodes: number;

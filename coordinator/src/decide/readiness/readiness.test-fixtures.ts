@@ -59,6 +59,7 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
     conditions: [],
     conditionWriters: new Map(),
     doubt: () => ({ sinceMs: undefined }),
+    fault: () => undefined,
     silenceMs: 30_000,
     machine: undefined,
     inventory: inventoryOf(

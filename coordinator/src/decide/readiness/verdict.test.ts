@@ -44,6 +44,16 @@ describe('a service', () => {
     expect(verdict(situation)).toMatchObject({ state: 'not-ready', reason: expect.stringMatching(reason) });
   });
 
+  test.each([
+    ['failing', /^tcp refused twice; it does not count until/],
+    ['shared', /^tcp refused twice; most nodes have the same fault, .* \(guard: shared-fault\)$/],
+  ] as const)('is unknown where a failure that is seen is not held against the node: %s', (fault, reason) => {
+    const service = serviceOf('ws-daemon', { checks: [probeCheck('ws-daemon')] });
+    const judge = (ready: boolean) => judgeService(service, snapshot({ fault: () => fault }, ready), at(0));
+    expect(judge(false)).toMatchObject({ state: 'unknown', cause: 'unknown', reason: expect.stringMatching(reason) });
+    expect(judge(true)).toMatchObject({ state: 'ready', cause: 'agent' });
+  });
+
   test('has the strongest cause that speaks against it', () => {
     const freshness = { state: 'silent' as const };
     const toldMs = new Map([['ws-daemon', 0]]);

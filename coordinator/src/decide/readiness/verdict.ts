@@ -113,6 +113,12 @@ const TOLD = { cause: 'agent' } as const;
 const UNKNOWN = { state: 'unknown', cause: 'unknown' } as const;
 const SILENT = { state: 'not-ready', cause: 'silence' } as const;
 
+/** Why a failure is not held against a node. */
+const EXCUSES = {
+  failing: 'it does not count until it is clear whether most nodes have the same fault',
+  shared: 'most nodes have the same fault, so it is not held against them (guard: shared-fault)',
+} as const;
+
 function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): Verdict {
   if (csiNode === 'unknown') return { ...UNKNOWN, reason: 'the CSINodes have not been listed yet' };
   if (csiNode === 'none') return { ...SEEN, state: 'not-ready', reason: 'the node has no CSINode' };
@@ -167,7 +173,8 @@ function problemOf({ terminating, ready }: ObservedPod): string {
   return ready ? 'is Ready since before the Node was created' : 'is not Ready';
 }
 
-function agentVerdict({ id, probe }: ProbeCheck, { service, snapshot, now }: Subject): Verdict {
+function agentVerdict(check: ProbeCheck, { service, snapshot, now }: Subject): Verdict {
+  const { id, probe } = check;
   const { freshness, services, toldMs, pods, podsKnown } = snapshot;
   switch (freshness.state) {
     case 'absent':
@@ -190,7 +197,11 @@ function agentVerdict({ id, probe }: ProbeCheck, { service, snapshot, now }: Sub
   }
   if (!report) return { ...SILENT, reason: `the agent does not report on ${id}` };
   if (report.unknown) return { ...UNKNOWN, reason: report.evidence };
-  return { ...TOLD, state: report.ready ? 'ready' : 'not-ready', reason: report.evidence };
+  if (report.ready) return { ...TOLD, state: 'ready', reason: report.evidence };
+  const fault = snapshot.fault(check, report);
+  return fault
+    ? { ...UNKNOWN, reason: `${report.evidence}; ${EXCUSES[fault]}` }
+    : { ...TOLD, state: 'not-ready', reason: report.evidence };
 }
 
 /**

@@ -116,7 +116,13 @@ function Banners() {
       ))}
       {heldWithdrawals.map(({ guard, of, nodes }) => (
         <Notice key={`${guard} ${of}`} kind="warn">
-          <Foreign text={`${of} should leave ${plural(nodes, 'node')}, and is kept for now by the guard “${guard}”.`} />
+          <Foreign
+            text={
+              guard === 'shared-fault'
+                ? `The check ${of} fails on ${plural(nodes, 'node')}, which is most of them. The network is doubted, not the nodes: it is held against none of them.`
+                : `${of} should leave ${plural(nodes, 'node')}, and is kept for now by the guard “${guard}”.`
+            }
+          />
         </Notice>
       ))}
     </>

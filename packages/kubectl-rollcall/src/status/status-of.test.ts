@@ -88,6 +88,7 @@ describe('findings', () => {
     const heldWithdrawals = [
       { guard: 'observer', of: 'gpu', nodes: 3 },
       { guard: 'configuration', of: 'example.com/tier', nodes: 1 },
+      { guard: 'shared-fault', of: 'network/dns', nodes: 4 },
     ];
     expect(found([{}], { heldWithdrawals })).toEqual([
       {
@@ -99,6 +100,11 @@ describe('findings', () => {
         severity: 'fail',
         text: 'A guard is active (configuration): many nodes would lose example.com/tier at once, so it stays on 1 node for a while',
         cure: 'if the latest change of the configuration was a mistake, undo it',
+      },
+      {
+        severity: 'fail',
+        text: 'A guard is active (shared-fault): the check network/dns fails on most nodes, so it is held against none of these 4 nodes',
+        cure: 'check the DNS of the cluster, its network plugin and the Service of the API server',
       },
     ]);
   });

@@ -91,18 +91,31 @@ function guardFindings({ guards, heldWithdrawals }: ReplicaDocument): Finding[] 
       cure: 'check the network between nodes and coordinator (port 8443), and the latest rollout',
     };
   });
-  const held = heldWithdrawals.map(({ guard, of, nodes }): Finding => {
-    const text =
-      guard === 'observer'
-        ? `A guard is active (observer): most new agents no longer see ${of}, so its keys stay on ${count(nodes, 'node')} for a while`
-        : `A guard is active (${guard}): many nodes would lose ${of} at once, so it stays on ${count(nodes, 'node')} for a while`;
-    const cure =
-      guard === 'observer'
-        ? 'if the new agents are wrong, roll them back'
-        : 'if the latest change of the configuration was a mistake, undo it';
-    return { severity: 'fail', text, cure };
-  });
-  return [...silence, ...held];
+  return [...silence, ...heldWithdrawals.map(heldFinding)];
+}
+
+function heldFinding({ guard, of, nodes }: ReplicaDocument['heldWithdrawals'][number]): Finding {
+  const on = count(nodes, 'node');
+  switch (guard) {
+    case 'observer':
+      return {
+        severity: 'fail',
+        text: `A guard is active (observer): most new agents no longer see ${of}, so its keys stay on ${on} for a while`,
+        cure: 'if the new agents are wrong, roll them back',
+      };
+    case 'shared-fault':
+      return {
+        severity: 'fail',
+        text: `A guard is active (shared-fault): the check ${of} fails on most nodes, so it is held against none of these ${on}`,
+        cure: 'check the DNS of the cluster, its network plugin and the Service of the API server',
+      };
+    default:
+      return {
+        severity: 'fail',
+        text: `A guard is active (${guard}): many nodes would lose ${of} at once, so it stays on ${on} for a while`,
+        cure: 'if the latest change of the configuration was a mistake, undo it',
+      };
+  }
 }
 
 type Kind = {

@@ -103,6 +103,40 @@ export const AGENT_ALERTS: readonly Alert[] = [
     ],
   },
   {
+    name: 'RollcallSharedFault',
+    expr: 'max by (namespace) (rollcall_coordinator_held_withdrawals{guard="shared-fault"}) > 0',
+    for: '1m',
+    severity: 'critical',
+    summary: 'A check of DNS or of the network fails on most nodes',
+    description:
+      'A check of DNS or of the network fails on {{ $value }} nodes of {{ $labels.namespace }} at once, which is most of them; it is held against none.',
+    cases: [
+      {
+        name: 'no DNS',
+        series: {
+          'rollcall_coordinator_held_withdrawals{namespace="rollcall",pod="coordinator-0",guard="shared-fault"}':
+            '0 7+0x10',
+          'rollcall_coordinator_held_withdrawals{namespace="rollcall",pod="coordinator-1",guard="shared-fault"}':
+            '0+0x10',
+        },
+        after: '3m',
+        fires: [
+          {
+            labels: ROLLCALL,
+            says: 'A check of DNS or of the network fails on 7 nodes of rollcall at once, which is most of them; it is held against none.',
+          },
+        ],
+      },
+      {
+        name: 'another guard',
+        series: {
+          'rollcall_coordinator_held_withdrawals{namespace="rollcall",pod="coordinator-0",guard="observer"}': '3+0x10',
+        },
+        after: '3m',
+      },
+    ],
+  },
+  {
     name: 'RollcallAgentCannotReport',
     expr: 'rollcall_agent_coordinator_connected == 0',
     for: '5m',
