@@ -15,6 +15,8 @@ export const CORE: readonly string[] = [
   'test/e2e/services/crd.test.ts',
   'test/e2e/services/live.test.ts',
   'test/e2e/services/conditions-fence.test.ts',
+  'test/e2e/hostile/fence.test.ts',
+  'test/e2e/hostile/fence-requests.test.ts',
   'test/e2e/eviction/evictions.test.ts',
   'test/chart/cluster.test.ts',
   'test/chart/uninstall.test.ts',

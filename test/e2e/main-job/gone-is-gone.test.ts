@@ -70,8 +70,11 @@ async function fenceIn(settings: FenceSettings): Promise<void> {
   const { controlPlane, rig } = embedded;
   await installFence(controlPlane, settings);
   const knowsCache = settings.servicePrefixes?.includes('example.com/') ?? false;
-  const add = [{ op: 'add', path: '/spec/taints', value: [{ ...FOREIGN, key: CACHE_TAINT, value: 'true' }] }];
-  const patch = ['patch', 'node', 'untainted', '--type=json', `--patch=${JSON.stringify(add)}`, '--dry-run=server'];
+  const spec = { taints: [{ ...FOREIGN, key: CACHE_TAINT, value: 'true' }] };
+  const annotations = { [NOTE]: JSON.stringify({ [`taint:${CACHE_TAINT}`]: 'service:u' }) };
+  const body = JSON.stringify({ metadata: { annotations }, spec });
+  const as = ['--field-manager=rollcall', '--dry-run=server'];
+  const patch = ['patch', 'node', 'untainted', '--type=merge', `--patch=${body}`, ...as];
   // The API server learns of a changed policy a moment later.
   await waitFor('the fence to be in force', async () => {
     const asCoordinator = [...patch, `--kubeconfig=${rig.cluster.coordinatorKubeconfig}`];

@@ -82,6 +82,9 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.stop());
 
+/** Sets a label that the same request lists. */
+const own = (key: string, value: string) =>
+  merge({ labels: { [key]: value }, annotations: { [KEYS]: listOf(`label:${key}`) } });
 const merge = (metadata: object, more: object = {}) => ({ metadata, ...more });
 const label = (key: string, value: string | null) => merge({ labels: { [key]: value } });
 const annotation = (key: string, value: string | null) => merge({ annotations: { [key]: value } });
@@ -119,10 +122,10 @@ describe('the coordinator may', () => {
     ['set a readiness label', 'pooled', label(WS_DAEMON, 'true')],
     ['set one on a node in no pool', 'left', label(WS_DAEMON, 'true')],
     ['hold a node', 'pooled', annotation(HOLD, 'true')],
-    ['name a device on USB', 'left', label('feature.node.kubernetes.io/usb-ef_046d_082d.present', 'true')],
-    ['name a device on PCI', 'left', label('feature.node.kubernetes.io/pci-0300_1a03.present', 'true')],
-    ['name a device in the device tree', 'left', label('beta.devicetree.org/fsl-imx8mm', '1')],
-    ['name an accelerator', 'left', label('accelerators/edgetpu', 'true')],
+    ['name a device on USB', 'left', own('feature.node.kubernetes.io/usb-ef_046d_082d.present', 'true')],
+    ['name a device on PCI', 'left', own('feature.node.kubernetes.io/pci-0300_1a03.present', 'true')],
+    ['name a device in the device tree', 'left', own('beta.devicetree.org/fsl-imx8mm', '1')],
+    ['name an accelerator', 'left', own('accelerators/edgetpu', 'true')],
     ['change what it has listed', 'pooled', label('tier', 'silver')],
     [
       'set a label of the pool that it lists in the same request',
@@ -147,7 +150,13 @@ describe('the coordinator may', () => {
   test('put its taint on a node, and take it off', async () => {
     const other = { ...NOT_READY_TAINT, key: 'gitpod.io/registry-facade-not-ready' };
     const add = [{ op: 'add', path: '/spec/taints/-', value: other }];
-    expect(await refusalOf(coordinator, 'pooled', add, JSON_PATCH)).toBeUndefined();
+    expect(await refusalOf(coordinator, 'pooled', add, JSON_PATCH)).toContain('may only add taints that it lists');
+    const list = {
+      op: 'add',
+      path: `/metadata/annotations/${KEYS.replace('/', '~1')}`,
+      value: listOf(`taint:${other.key}`),
+    };
+    expect(await refusalOf(coordinator, 'pooled', [...add, list], JSON_PATCH)).toBeUndefined();
     const remove = await withoutTaint('pooled', NOT_READY_TAINT.key);
     expect(await refusalOf(coordinator, 'pooled', remove, JSON_PATCH)).toBeUndefined();
   });
@@ -156,8 +165,8 @@ describe('the coordinator may', () => {
     const remove = await withoutTaint('served', OLD_TAINT.key);
     expect(await refusalOf(coordinator, 'served', remove, JSON_PATCH)).toBeUndefined();
     expect(await refusalOf(coordinator, 'served', label('example.com/old', null))).toBeUndefined();
-    const own = listOf(`label:${WS_DAEMON}`, `taint:${NOT_READY_TAINT.key}`, `taint:${OLD_TAINT.key}`);
-    for (const list of [own, null]) {
+    const keys = listOf(`label:${WS_DAEMON}`, `taint:${OLD_TAINT.key}`);
+    for (const list of [keys, null]) {
       expect(await refusalOf(coordinator, 'served', annotation(KEYS, list))).toBeUndefined();
     }
   });
@@ -253,7 +262,7 @@ describe('the coordinator may not', () => {
       annotation(MANAGED, '["person"]'),
       'may not list the labels person',
     ],
-    ['list it and give it another value', listing({ person: '2' }, ['person']), 'may not list the labels person'],
+    ['list it and give it another value', listing({ person: '2' }, ['person']), 'labels person'],
     ['list it and remove it at once', listing({ person: null }, ['person']), 'may not change the labels person'],
     [
       'list what is not there, to have it later',
@@ -285,7 +294,7 @@ describe('the coordinator may not', () => {
       merge({ ownerReferences: [{ apiVersion: 'v1', kind: 'Namespace', name: 'rollcall', uid: 'x' }] }),
       'may not change owners or finalizers',
     ],
-    ['erase managedFields', merge({ managedFields: [{}] }), 'may not erase managedFields'],
+    ['erase managedFields', merge({ managedFields: [{}] }), 'may not change what other field managers own'],
     ['erase all taints', merge({}, { spec: { taints: null } }), 'may not change the taints of others'],
   ])('%s', async (_what, body, problem) => expect(await refusalOf(coordinator, 'pooled', body)).toContain(problem));
 
@@ -340,9 +349,9 @@ describe('the coordinator may not', () => {
       const forged = { ...entry, manager: 'rollcall', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:person': {} } } } };
       const dummy = { ...entry, manager: 'x', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:tier': {} } } } };
       const erased = await refusalOf(coordinator, name, merge({ managedFields: [dummy] }));
-      expect(erased).toContain('may not erase managedFields');
+      expect(erased).toContain('may not change what other field managers own');
       const added = await refusalOf(coordinator, name, merge({ managedFields: [...(managedFields ?? []), forged] }));
-      expect(added).toContain('may not own the labels of others');
+      expect(added).toContain('may not own the fields of others');
       const annotations = { [MANAGED]: '["gone","person","tier"]' };
       const listed = merge({ managedFields: [...(managedFields ?? []), forged], annotations });
       expect(await refusalOf(coordinator, name, listed)).toContain('may not list the labels person');

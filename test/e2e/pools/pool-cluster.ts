@@ -96,7 +96,7 @@ export async function admissionKnows(
   });
 }
 
-/** What the API server says to a patch of a Node: nothing when it takes it. */
+/** What the API server says to a patch of a Node by rollcall's field manager: nothing when it takes it. */
 export async function refusalOf(
   client: ApiClient,
   node: string,
@@ -104,7 +104,10 @@ export async function refusalOf(
   type: PatchType = 'application/merge-patch+json',
   query = 'dryRun=All',
 ): Promise<string | undefined> {
-  const outcome = await client.patch(`/api/v1/nodes/${node}?${query}`, body, type).catch((error: unknown) => error);
+  const manager = query.includes('fieldManager=') ? '' : '&fieldManager=rollcall';
+  const outcome = await client
+    .patch(`/api/v1/nodes/${node}?${query}${manager}`, body, type)
+    .catch((error: unknown) => error);
   if (!(outcome instanceof Error)) return undefined;
   if (outcome instanceof ApiError) return outcome.message;
   throw outcome;

@@ -7,6 +7,7 @@ import { installFence } from '../../rig/fence.ts';
 import { type PoolCluster, startPoolCluster } from '../pools/pool-cluster.ts';
 
 const OWN = 'example.com/Ready';
+const OTHER = 'example.com/Other';
 const RECORDED = 'example.org/Old';
 const FOREIGN = 'KernelDeadlock';
 const KEYS = 'rollcall.dev/keys';
@@ -21,7 +22,7 @@ beforeAll(async () => {
   cluster = await startPoolCluster();
   await createNode(cluster.api, 'n', {
     annotations: {
-      [KEYS]: listOf('label:example.com/x', ...[RECORDED, OWN, 'Ready'].map((type) => `condition:${type}`)),
+      [KEYS]: listOf('label:example.com/x', ...[RECORDED, OWN, OTHER, 'Ready'].map((type) => `condition:${type}`)),
     },
   });
   const others = conditions(...[RECORDED, FOREIGN].map((type) => ({ type, status: 'False' })));
@@ -68,7 +69,7 @@ describe('of the status of a Node the coordinator may', () => {
     expect(await refusal(apply({}, condition(OWN)), APPLY, real)).toBeUndefined();
     expect(await refusal(apply({}, condition(OWN, 'False')), APPLY, real)).toBeUndefined();
     expect(await refusal(await removal(OWN), JSON_PATCH)).toBeUndefined();
-    expect(await refusal(apply({}, condition('example.com/Other')), APPLY, real)).toBeUndefined();
+    expect(await refusal(apply({}, condition(OTHER)), APPLY, real)).toBeUndefined();
   });
 
   test('remove a condition that is listed for a service, whatever its prefix', async () => {
@@ -92,6 +93,7 @@ describe('of the status of a Node the coordinator may not', () => {
     ["change a condition of the kubelet's", condition('Ready', 'False'), /conditions of others/],
     ['set one of networks', condition('NetworkUnavailable'), /conditions of others/],
     ['change a foreign one', condition(FOREIGN), /conditions of others/],
+    ['set one that is not listed', condition('example.com/Unlisted'), /conditions of others/],
     ['set one outside of its prefixes', condition('StorageReady'), /conditions of others/],
     ['set one that begins as taints may', condition('readiness.k8s.io/A'), /conditions of others/],
     ['change one that is listed, but not below its prefixes', condition(RECORDED), /conditions of others/],
@@ -114,6 +116,17 @@ describe('of the status of a Node the coordinator may not', () => {
     expect(await refusal(await removal('Ready'), JSON_PATCH)).toMatch(/conditions of others/);
   });
 
+  test('list a condition that another field manager set below its prefixes, or change it', async () => {
+    const type = 'example.com/Theirs';
+    await createNode(cluster.api, 'theirs', { annotations: { [KEYS]: listOf(`condition:${OWN}`) } });
+    await cluster.api.patch('/api/v1/nodes/theirs/status?fieldManager=npd', condition(type), MERGE);
+    const annotations = { [KEYS]: listOf(`condition:${type}`) };
+    const listed = await refusal({ metadata: { annotations } }, MERGE, { node: 'theirs', path: '' });
+    expect(listed).toContain('may not list the keys of others');
+    await cluster.api.patch('/api/v1/nodes/theirs', { metadata: { annotations } });
+    expect(await refusal(condition(type, 'False'), MERGE, { node: 'theirs' })).toMatch(/conditions of others/);
+  });
+
   test('apply a label along with a condition', async () => {
     const labels = { 'example.com/x': 'true' };
     expect(await refusal(apply({ labels }, condition(OWN)), APPLY)).toMatch(/nothing but/);
@@ -121,7 +134,7 @@ describe('of the status of a Node the coordinator may not', () => {
 
   test('empty it by an apply of nothing, where no field manager owns the rest', async () => {
     const { api } = cluster;
-    await createNode(api, 'bare');
+    await createNode(api, 'bare', { annotations: { [KEYS]: listOf('label:example.com/x', `condition:${OWN}`) } });
     await refusal({ ...apply({}, condition(OWN)), metadata: { name: 'bare' } }, APPLY, { node: 'bare', query: '' });
     await api.patch('/api/v1/nodes/bare', { metadata: { managedFields: [{}] } });
     const label = { ...apply({}, {}), metadata: { name: 'bare', labels: { 'example.com/x': 'true' } } };

@@ -1,24 +1,42 @@
+import { KUBERNETES_DOMAINS } from '@rollcall/common/reserved-domains.ts';
 import {
-  FIELD_MANAGER,
+  DO_NOT_DISRUPT,
   IMPLIED_LABELS_ANNOTATION,
   KEYS_ANNOTATION,
   KNOWN_TAINT_PREFIXES,
   KUBELET_CONDITIONS,
   MANAGED_LABELS_ANNOTATION,
+  PREDECESSOR_FIELD_MANAGER,
+  SCALE_DOWN_DISABLED,
+  SCHEDULING_HINT_ANNOTATION,
   SERVICE_KEYS_ANNOTATION,
   STARTUP_TAINT,
 } from '@rollcall/common/well-known.ts';
 import { cel, celList, isInDomains } from './cel.ts';
+import {
+  FIELD_VARIABLES,
+  IS_FREE_CONDITION,
+  isAlone,
+  OTHERS_KEEP_THEIR_FIELDS,
+  ownFieldsAreOwn,
+} from './fence-fields.ts';
 import { type ManifestObject, manifestText } from './manifest.ts';
-import { OWN_LABELS, OWN_TAINTS, type PolicySettings } from './settings.ts';
+import { OWN_LABELS, OWN_PREFIXES, OWN_TAINTS, type PolicySettings } from './settings.ts';
 
 const NAME = 'rollcall-fence';
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
-/** Under which the API server keeps those who have changed a Node, when there are too many. */
-const MERGED_MANAGERS = 'ancient-changes';
-/** Maximum length of the annotation that lists the labels of pools, within the cost limit of policies. */
+/** Maximum length of each list of keys, within the cost limit of policies. */
 const LIST_LENGTH_MAX = 131_072;
+/** Of 262,144 characters that the API server allows for all annotations of a Node. */
+const ANNOTATIONS_LENGTH_MAX = 196_608;
+/** Characters of all labels of a Node, and of its conditions: far below the 1.5 MB that a Node may have. */
+const TEXT_LENGTH_MAX = 131_072;
+const TAINTS_MAX = 256;
+/** Annotations with a value of a few characters. */
+const HOLDS = [SCALE_DOWN_DISABLED, DO_NOT_DISRUPT];
+const SHORT_LENGTH_MAX = 64;
+const SHORT = [...HOLDS, SCHEDULING_HINT_ANNOTATION];
 /** Lists that only earlier versions wrote. Their keys are taken over, whatever the prefixes are now. */
 const EARLIER_LISTS = [SERVICE_KEYS_ANNOTATION, IMPLIED_LABELS_ANNOTATION];
 
@@ -73,6 +91,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
   return [
     { name: 'ownLabels', expression: celList([...services.map(({ label }) => label), ...OWN_LABELS]) },
     { name: 'ownPrefixes', expression: celList(labelPrefixes) },
+    { name: 'devicePrefixes', expression: celList(OWN_PREFIXES) },
     { name: 'servicePrefixes', expression: celList(servicePrefixes) },
     { name: 'mayEvict', expression: settings.allowNoExecute },
     { name: 'ownAnnotations', expression: celList(annotations) },
@@ -84,8 +103,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
     { name: 'oldLabels', expression: 'oldObject.metadata.?labels.orValue({})' },
     { name: 'annotations', expression: 'object.metadata.?annotations.orValue({})' },
     { name: 'oldAnnotations', expression: 'oldObject.metadata.?annotations.orValue({})' },
-    { name: 'fields', expression: 'object.metadata.?managedFields.orValue([])' },
-    { name: 'oldFields', expression: 'oldObject.metadata.?managedFields.orValue([])' },
+    ...FIELD_VARIABLES,
     { name: 'taints', expression: 'object.spec.?taints.orValue([])' },
     { name: 'oldTaints', expression: 'oldObject.spec.?taints.orValue([])' },
     { name: 'isInPool', expression: "variables.poolLabels.exists(k, variables.oldLabels[?k].orValue('') != '')" },
@@ -104,24 +122,24 @@ function variables(settings: PolicySettings): { name: string; expression: string
     {
       name: 'foreignLabels',
       expression: cel(`
-        variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k]
-          && !(${IS_OWN}) && !(${IS_OF_POOL} && k in variables.listed))
-        + variables.oldLabels.filter(k, !(k in variables.labels)
-          && !(${IS_OWN}) && !(${IS_ORDINARY} && (k in variables.oldListed || ${wasListed('label')} || ${IS_ALONE})))`),
+        variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k] && !(${MAY_SET}))
+        + variables.oldLabels.filter(k, !(k in variables.labels) && !(${MAY_REMOVE}))`),
     },
     {
       // No list is so long, or so odd, that it costs anything where it stays as it is.
       name: 'foreignListed',
       expression: cel(`
         variables.list == variables.oldList ? [] : variables.listed.filter(k, k != '' && !(k in variables.oldListed)
-          && !(k in variables.labels && ${IS_OF_POOL} && (!(k in variables.oldLabels) || ${IS_ALONE})))`),
+          && !(k in variables.labels && ${IS_OF_POOL} && ${IS_FREE}))`),
     },
     {
       name: 'foreignAnnotations',
       expression: cel(`
         variables.annotations.filter(k, variables.oldAnnotations[?k] != variables.annotations[?k]
-          && (!(k in variables.ownAnnotations) || k in ${celList(EARLIER_LISTS)}))
-        + variables.oldAnnotations.filter(k, !(k in variables.annotations) && !(k in variables.ownAnnotations))`),
+          && (!(k in variables.ownAnnotations) || k in ${celList(EARLIER_LISTS)}
+            || (k in ${celList(HOLDS)} && variables.annotations[k] != 'true')))
+        + variables.oldAnnotations.filter(k, !(k in variables.annotations)
+          && !(k in variables.ownAnnotations && (!(k in ${celList(HOLDS)}) || (${isAlone('annotations', PREDECESSOR_FIELD_MANAGER)}))))`),
     },
     {
       // They may go, and never come: a service may be none any more, and the fence no longer know its keys.
@@ -146,21 +164,41 @@ function variables(settings: PolicySettings): { name: string; expression: string
         variables.oldConditions.map(c, c.type).filter(k, !(k in ${KUBELETS})
           && !variables.conditions.exists(c, c.type == k) && ${wasListed('condition')})`),
     },
-    { name: 'ownedLabels', expression: ownedLabels('variables.fields') },
-    { name: 'oldOwnedLabels', expression: ownedLabels('variables.oldFields') },
   ];
 }
 
 const KUBELETS = celList(KUBELET_CONDITIONS);
 // Expressions about the label `k`.
 const IS_OF_SERVICE = 'variables.servicePrefixes.exists(p, k.startsWith(p))';
-// A label with a prefix for taints is not ours: kubelets may not set such labels.
-const IS_OWN = `k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)) || (${IS_OF_SERVICE} && !${isInDomains("['k8s.io', 'kubernetes.io']")})`;
+const IS_OF_KUBERNETES = isInDomains(celList(KUBERNETES_DOMAINS));
+/** Others set such labels as well: what they set is theirs, whatever the Node lists. */
+const IS_OF_DEVICE = 'variables.devicePrefixes.exists(p, k.startsWith(p))';
+/** A label with a prefix for taints is not ours: kubelets may not set such labels. */
+const IS_READINESS = `(${IS_OF_SERVICE} && !${IS_OF_KUBERNETES})`;
+const IS_OF_RULE = `(variables.ownPrefixes.exists(p, k.startsWith(p)) && !${IS_OF_DEVICE} && !${IS_OF_KUBERNETES} && !(k in variables.poolLabels))`;
 /** A pool may have set it. */
 const IS_ORDINARY = `!(k in variables.poolLabels) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isInDomains('variables.reservedDomains')}`;
 const IS_OF_POOL = `variables.isInPool && ${IS_ORDINARY} && variables.poolPrefixes.exists(p, k.startsWith(p))`;
-/** Only the coordinator applied the label. */
-const IS_ALONE = `variables.oldFields.filter(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()).map(m, m.manager) == ['${FIELD_MANAGER}']`;
+/** Only the coordinator owns the label. */
+const IS_ALONE = `(${isAlone('labels')})`;
+const IS_FREE = `(!(k in variables.oldLabels) || ${IS_ALONE})`;
+const IS_LISTED = "('label:' + k) in variables.keyIds";
+const IS_POOLS = `(${IS_OF_POOL} && k in variables.listed)`;
+const WAS_LISTED = `(k in variables.oldListed || ${wasListed('label')})`;
+/** A label of a service is there with the value true, or not there, whoever set it. */
+const MAY_SET = `k in variables.ownLabels || (${IS_OF_DEVICE} && ${IS_FREE} && ${IS_LISTED})
+            || (${IS_READINESS} && ${IS_LISTED} && (${WAS_LISTED} || (variables.labels[k] == 'true' && ${IS_FREE})))
+            || ((${IS_POOLS} || (${IS_OF_RULE} && ${IS_LISTED})) && (${IS_FREE} || ${WAS_LISTED}))`;
+const MAY_REMOVE = `k in variables.ownLabels || (${IS_READINESS} && variables.oldLabels[k] == 'true')
+            || ((${IS_ORDINARY} || ${IS_OF_DEVICE}) && ${IS_ALONE}) || (${IS_ORDINARY} && !${IS_OF_DEVICE} && ${WAS_LISTED})`;
+const MAY_OWN = `k in variables.ownLabels || ${IS_READINESS} || ${IS_OF_DEVICE} || ${IS_POOLS} || (${IS_OF_RULE} && ${IS_LISTED})`;
+/** Whether the label, taint or condition `k` may come onto the list of the Node. */
+const MAY_LIST = {
+  label: `k in variables.oldListed || k in variables.ownLabels || (k in variables.labels
+              && (${IS_OF_DEVICE} || (${IS_READINESS} && (${IS_FREE} || variables.oldLabels[k] == 'true')) || (${IS_OF_RULE} && ${IS_FREE}) || ${IS_POOLS}))`,
+  taint: `variables.taints.exists(t, t.key == k) && (k in variables.ownTaints || (k != '${STARTUP_TAINT}' && ${IS_OF_SERVICE}))`,
+  condition: `!(k in ${KUBELETS}) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && ${IS_FREE_CONDITION}`,
+};
 
 /** The keys in the text of a list, and the empty string where there are none. */
 function keysIn(list: string): string {
@@ -178,20 +216,6 @@ function wasListed(kind: 'label' | 'taint' | 'condition'): string {
   return `(('${kind}:' + k) in variables.oldKeyIds || k in variables.earlierKeys)`;
 }
 
-/** Labels that the coordinator applied, as in managedFields: `f:` before each key. */
-function ownedLabels(fields: string): string {
-  return cel(`
-    ${fields}.filter(m, m.manager == '${FIELD_MANAGER}' && m.operation == 'Apply')
-      .map(m, m.?fieldsV1[?'f:metadata'][?'f:labels'].orValue({}))`);
-}
-
-// An entry of another field manager goes when all that it names was changed, or when there are too many of them.
-const isChanged = (kind: string, old: string) =>
-  `m.?fieldsV1[?'f:metadata'][?'f:${kind}'].orValue({}).all(f, f == '.' || variables.${kind}[?f.substring(2)] != variables.${old}[?f.substring(2)])`;
-
-/** It owned nothing of the status but of conditions that are gone, or are of services. */
-const HAS_NO_STATUS = `m.fieldsV1['f:status'].all(g, g == 'f:conditions') && m.fieldsV1['f:status']['f:conditions'].all(k, k == '.' || variables.conditionPrefixes.exists(p, k.startsWith('k:{"type":"' + p)) || !variables.conditions.exists(c, k == 'k:{"type":"' + c.type + '"}'))`;
-
 /** Whether the taint `t` is a taint of a service. The startup taint has such a prefix too, but may only be removed. */
 const IS_TAINT_OF_SERVICE = `t.key != '${STARTUP_TAINT}' && variables.servicePrefixes.exists(p, t.key.startsWith(p))`;
 
@@ -204,6 +228,14 @@ const othersConditions = (conditions: string) =>
 /** That two maps do not differ but for one field. */
 const isSameBut = (field: string, one: string, other: string) =>
   `${one}.all(f, f == '${field}' || ${one}[f] == ${other}[?f].orValue(null)) && ${other}.all(f, f == '${field}' || f in ${one})`;
+
+/** Characters of the annotations that are rollcall's. */
+const lengthOf = (annotations: string) =>
+  `variables.ownAnnotations.map(k, size(variables.${annotations}[?k].orValue(''))).sum()`;
+
+/** Characters of all conditions. */
+const lengthOfConditions = (conditions: string) =>
+  `variables.${conditions}.map(c, size(c.type) + size(c.?reason.orValue('')) + size(c.?message.orValue(''))).sum()`;
 
 const VALIDATIONS = [
   {
@@ -221,7 +253,12 @@ const VALIDATIONS = [
   {
     expression: cel(`
       !variables.isStatus
-      || ${othersConditions('variables.conditions')} == ${othersConditions('variables.oldConditions')}`),
+      || (${othersConditions('variables.conditions')} == ${othersConditions('variables.oldConditions')}
+        && variables.conditions.all(c, variables.oldConditions.exists(o, o == c) || [c.type].all(k,
+          ('condition:' + k) in variables.oldKeyIds && ${IS_FREE_CONDITION}))
+        && variables.oldConditions.all(c, variables.conditions.exists(o, o.type == c.type)
+          || c.type in variables.removedConditions || [c.type].all(k, ${IS_FREE_CONDITION}))
+        && [${lengthOfConditions('conditions')}].all(n, n <= ${TEXT_LENGTH_MAX} || n <= ${lengthOfConditions('oldConditions')}))`),
     message:
       'rollcall may not change the conditions of others, and may only remove conditions that are listed for a service',
   },
@@ -245,11 +282,27 @@ const VALIDATIONS = [
   },
   {
     expression: cel(`
+      variables.annotations == variables.oldAnnotations
+      || (variables.ownAnnotations.filter(k, k in ${celList(SHORT)}).all(k, size(variables.annotations[?k].orValue('')) <= ${SHORT_LENGTH_MAX}
+            || variables.annotations[?k] == variables.oldAnnotations[?k])
+        && [${lengthOf('annotations')}].all(n, n <= ${ANNOTATIONS_LENGTH_MAX} || n <= ${lengthOf('oldAnnotations')}))`),
+    message: `rollcall may not let its annotations grow beyond ${ANNOTATIONS_LENGTH_MAX} characters, and single ones beyond ${SHORT_LENGTH_MAX}`,
+  },
+  {
+    expression: cel(`
+      variables.labels == variables.oldLabels
+      || [variables.labels.map(k, size(k) + size(variables.labels[k])).sum()].all(n, n <= ${TEXT_LENGTH_MAX}
+        || n <= variables.oldLabels.map(k, size(k) + size(variables.oldLabels[k])).sum())`),
+    message: `rollcall may not let the labels of a Node grow beyond ${TEXT_LENGTH_MAX} characters`,
+  },
+  {
+    expression: cel(`
       variables.keyList == variables.oldKeyList
       || variables.keyIds.filter(id, !(id in variables.oldKeyIds)).all(id, [id.substring(id.indexOf(':') + 1)].all(k,
           k in variables.earlierKeys || (id.startsWith('label:')
-            ? k in variables.oldListed || ${IS_OWN} || (${IS_OF_POOL} && k in variables.listed)
-            : k in variables.ownTaints || (k != '${STARTUP_TAINT}' && ${IS_OF_SERVICE}))))`),
+            ? ${MAY_LIST.label}
+            : id.startsWith('taint:') ? ${MAY_LIST.taint}
+            : ${MAY_LIST.condition})))`),
     message: 'rollcall may not list the keys of others as its own',
   },
   {
@@ -264,6 +317,12 @@ const VALIDATIONS = [
       variables.taints.all(t, !(t.key in variables.ownTaints) || variables.oldTaints.exists(o, o == t)
         || (t.effect == 'NoSchedule' && t.?value.orValue('') == 'true'))`),
     message: 'rollcall may add its taints with the value true and the effect NoSchedule only',
+  },
+  {
+    expression: cel(`
+      variables.taints.all(t, variables.oldTaints.exists(o, o == t) || ('taint:' + t.key) in variables.keyIds)
+      && (size(variables.taints) <= ${TAINTS_MAX} || size(variables.taints) <= size(variables.oldTaints))`),
+    message: `rollcall may only add taints that it lists, and not more than ${TAINTS_MAX} to a Node`,
   },
   {
     expression: cel(`
@@ -282,22 +341,11 @@ const VALIDATIONS = [
     message: 'rollcall may not change owners or finalizers',
   },
   {
-    expression: cel(`
-      variables.oldFields.all(m, m.manager == '${FIELD_MANAGER}'
-        || variables.fields.exists(n,
-          n.manager == m.manager && n.operation == m.operation && n.?subresource == m.?subresource)
-        || variables.fields.exists(n, n.manager == '${MERGED_MANAGERS}')
-        || (m.?fieldsV1.orValue({}).all(f, f == 'f:metadata'
-            || (f == 'f:spec' && variables.taints != variables.oldTaints)
-            || (f == 'f:status' && variables.isStatus && ${HAS_NO_STATUS}))
-          && ${isChanged('labels', 'oldLabels')}
-          && ${isChanged('annotations', 'oldAnnotations')}))`),
-    message: 'rollcall may not erase managedFields',
+    expression: OTHERS_KEEP_THEIR_FIELDS,
+    message: 'rollcall may not change what other field managers own',
   },
   {
-    expression: cel(`
-      variables.ownedLabels.all(fields, fields.all(f, f == '.' || variables.oldOwnedLabels.exists(o, f in o)
-        || [f.substring(2)].all(k, ${IS_OWN} || (${IS_OF_POOL} && k in variables.listed))))`),
-    message: 'rollcall may not own the labels of others',
+    expression: ownFieldsAreOwn(MAY_OWN),
+    message: 'rollcall may not own the fields of others',
   },
 ];
