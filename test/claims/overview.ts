@@ -75,7 +75,6 @@ export const OVERVIEW: Claims = {
     `never more than ${share} of the time after which a node counts as silent`,
     `no more than ${grouped(constant('coordinator/src/state/report-pacing.ts', 'REPORTS_PER_SECOND_MAX'))} reports a second`,
     `has not been renewed for ${seconds('coordinator/src/kube/lease.ts', 'SILENCE_MS')} s it answers`,
-    `what was refused, for ${word(seconds('coordinator/src/scheduler/scoring/refusal-memory.ts', 'REMEMBERED_MS') / 60)} minutes`,
     `stays in the report for ${word(Number(agentDefault('deviceRemovalGraceSeconds')))} seconds`,
     `more than ${word(constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE'))} nodes, and more than ${constant('coordinator/src/decide/guards/blast-radius.ts', 'SHARE_PERCENT')} % of those that have it, because of configuration`,
     `again, after ${seconds('coordinator/src/decide/stray-taints.ts', 'LOOK_AGAIN_MS')} s at first`,

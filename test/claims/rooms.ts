@@ -93,7 +93,7 @@ export const ROOMS: Claims = {
   'coordinator/src/scheduler/extender/README.md': [
     `no answer after ${seconds(`${EXTENDER}/extender-server.ts`, 'TOTAL_MS')} s`,
     `does not answer within ${seconds(`${EXTENDER}/responder.ts`, 'TIMEOUT_MS')} s`,
-    `more than ${constant(`${EXTENDER}/responder.ts`, 'BODY_BYTES_MAX') / 1024 ** 2} MiB`,
+    `more than ${constant(`${EXTENDER}/responder.ts`, 'BODY_BYTES_MAX') / 1024 ** 2} MiB; more than ${(constant(`${EXTENDER}/responder.ts`, 'BODY_BYTES_MAX') * constant(`${EXTENDER}/responder.ts`, 'BODIES_MAX')) / 1024 ** 2} MiB`,
   ],
   'coordinator/src/answer/console/README.md': [
     `the last ${grouped(constant('coordinator/src/answer/console/event-stream.ts', 'EVENTS_MAX'))} events are kept`,

@@ -252,7 +252,6 @@ export class Replica {
     const schedulerConfig = { scoreWeights: [], namespace: 'default', placing: { services: [] } };
     const scheduling = new Scheduling({
       ...{ fleet, evaluator, services, clock, config: schedulerConfig as unknown as CoordinatorConfig },
-      hint: () => {},
     });
     this.query = (node) => {
       const facts = queries.explain(node);

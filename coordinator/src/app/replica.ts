@@ -96,7 +96,7 @@ export async function createReplica(context: ReplicaContext) {
     evaluator.hint(node);
     writer.add(node);
   };
-  const scheduling = new Scheduling({ config, fleet, evaluator, services, hint, clock });
+  const scheduling = new Scheduling({ config, fleet, evaluator, services, clock });
   const ledger = new Ledger({
     record: (node) => fleet.record(node),
     facts: (node) => {
@@ -258,7 +258,7 @@ export async function createReplica(context: ReplicaContext) {
     /** Handles changes that only depend on time, while this replica decides. Call it once a second. */
     tick: () => {
       controller.tick();
-      for (const node of scheduling.extenderService.hintsDue()) hint(node);
+      for (const node of scheduling.hintsDue()) hint(node);
       serviceRegistry.podsMayHaveChanged();
       for (const status of statuses) void status.tick();
       announcer.guards(fleet.term, fleet.activeGuards());

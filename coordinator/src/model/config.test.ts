@@ -100,7 +100,7 @@ test('namespaces default to the own namespace, and the namespace of workspaces t
     values: {
       leaseNamespace: 'rollcall',
       poolNamespace: 'rollcall',
-      schedulerNamespace: 'gitpod',
+      placing: { namespace: 'gitpod' },
       agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
     },
   });

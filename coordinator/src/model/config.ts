@@ -27,7 +27,6 @@ export type CoordinatorConfig = Values & {
   placing: Placing;
   leaseNamespace: string;
   poolNamespace: string;
-  schedulerNamespace: string;
   agentServiceAccount: string;
 };
 
@@ -73,7 +72,6 @@ export function loadConfig(
       placing: placingOf(values),
       leaseNamespace: values.leaseNamespace ?? own,
       poolNamespace: values.poolNamespace ?? own,
-      schedulerNamespace: values.schedulerNamespace ?? values.namespace,
       agentServiceAccount: values.agentServiceAccount ?? `system:serviceaccount:${own}:rollcall-agent`,
     };
   });

@@ -333,7 +333,7 @@ export const COORDINATOR_OPTIONS = {
   scoreWeights: {
     type: 'list',
     default: [],
-    defaultText: 'density=4, occupied=2, image=2, spread=1, scale-down=1, fresh=2, steady=1',
+    defaultText: 'density=4, occupied=2, spread=1, fresh=2, steady=1',
     check: (entries) => parseScoreWeights(entries).problem,
     help: 'Weights with which the scheduler extender compares nodes, as TERM=WEIGHT; other terms keep their defaults.',
   },

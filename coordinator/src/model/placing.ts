@@ -3,6 +3,8 @@ import { type LabelSelector, parseSelector } from './label-selector.ts';
 
 /** Whose pods the scheduler extender places, and where they may go. */
 export type Placing = {
+  /** The pods of other namespaces pass on every node, too. */
+  namespace: string;
   /**
    * Selects the pods that the scheduler extender places; all others pass on every node. If absent, it places no pod.
    */
@@ -14,6 +16,8 @@ export type Placing = {
 };
 
 type PlacingOptions = {
+  namespace: string;
+  schedulerNamespace: string | undefined;
   gitpod: boolean;
   schedulerPodSelector: string | undefined;
   schedulerServices: readonly string[] | undefined;
@@ -25,9 +29,11 @@ const WORKSPACES: LabelSelector = { matchLabels: { [COMPONENT_LABEL]: 'workspace
 
 /** Selectors that were checked before. Without Gitpod, and without a selector, no pod is placed. */
 export function placingOf(options: PlacingOptions): Placing {
-  const { gitpod, schedulerPodSelector, schedulerServices, schedulerNodeSelector } = options;
+  const { namespace, schedulerNamespace, gitpod, schedulerPodSelector, schedulerServices, schedulerNodeSelector } =
+    options;
   const own = gitpod ? WORKSPACES : undefined;
   return {
+    namespace: schedulerNamespace ?? namespace,
     podSelector: schedulerPodSelector === undefined ? own : parseSelector(schedulerPodSelector),
     services: schedulerServices,
     nodeSelector: schedulerNodeSelector === undefined ? undefined : parseSelector(schedulerNodeSelector),

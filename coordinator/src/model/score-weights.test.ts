@@ -9,7 +9,7 @@ test('terms that are named get their weight, and the others keep theirs', () => 
 });
 
 test('by default the weights are as the README says', () => {
-  const told = 'density=4, occupied=2, image=2, spread=1, scale-down=1, fresh=2, steady=1';
+  const told = 'density=4, occupied=2, spread=1, fresh=2, steady=1';
   const weights = Object.entries(parseScoreWeights([]).weights).map(([term, weight]) => `${term}=${weight}`);
   expect(weights.join(', ')).toBe(told);
   expect(COORDINATOR_OPTIONS.scoreWeights.defaultText).toBe(told);

@@ -1,18 +1,16 @@
 /** What speaks for a node, in a score. */
-export type ScoreTermName = 'density' | 'occupied' | 'image' | 'spread' | 'scale-down' | 'fresh' | 'steady';
+export type ScoreTermName = 'density' | 'occupied' | 'spread' | 'fresh' | 'steady';
 
 export type ScoreWeights = Readonly<Record<ScoreTermName, number>>;
 
 /**
- * Being in use and being full weigh most, so that the fullest nodes fill up and others can be removed. An image that is
- * there makes up for half a node of other workspaces, and that nothing is starting for a quarter of one.
+ * Being in use and being full weigh most, so that the fullest nodes fill up and others can be removed. That nothing is
+ * starting makes up for a quarter of a node of other workspaces.
  */
 export const DEFAULT_SCORE_WEIGHTS: ScoreWeights = {
   density: 4,
   occupied: 2,
-  image: 2,
   spread: 1,
-  'scale-down': 1,
   fresh: 2,
   steady: 1,
 };

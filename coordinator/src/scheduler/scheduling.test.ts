@@ -66,7 +66,6 @@ describe('the pods of workspaces', () => {
       config,
       fleet: {} as Fleet,
       evaluator: {} as Evaluator,
-      hint: () => {},
       services: () => [],
       clock,
     });
@@ -138,18 +137,17 @@ describe('the extender service', () => {
   function started(change: object = {}) {
     const clock = new FakeClock();
     const known: { node: ObservedNode | undefined; isJudged: boolean } = { node: NODE, isJudged: true };
-    const hints: string[] = [];
-    const fleet = { node: (name: string) => (name === 'n' ? known.node : undefined) } as unknown as Fleet;
+    const node = (name: string) => (name === 'n' ? known.node : undefined);
+    const fleet = { node, nodeNames: () => ['n'] } as unknown as Fleet;
     const evaluator = { evaluate: () => (known.isJudged ? { evaluated } : undefined) } as unknown as Evaluator;
-    const hint = (name: string) => hints.push(name);
     const config = {
       ...{ scoreWeights: [], namespace: 'default', placing: WORKSPACES },
       ...{ maxWorkspacesPerNode: 4, maxStartingPerNode: 4, ...change },
     } as unknown as CoordinatorConfig;
-    const scheduling = new Scheduling({ config, fleet, evaluator, hint, services: () => [serviceOf()], clock });
+    const scheduling = new Scheduling({ config, fleet, evaluator, services: () => [serviceOf()], clock });
     const filter = (id = 'ws-1') =>
       scheduling.extenderService.filter(workspacePod({ id, name: id }), ['n'])[0]?.rule ?? 'passed';
-    return { scheduling, filter, known, hints, clock };
+    return { scheduling, filter, known, clock };
   }
 
   const onNode = (name: string, node = 'n') =>
@@ -209,17 +207,71 @@ describe('the extender service', () => {
     expect(filter('5')).toBe('passed');
   });
 
-  test('hints kube-scheduler at a node that would take a pod that it refused', async () => {
-    const { scheduling, filter, hints, clock } = started({ schedulerClientCaFile: '/ca.crt' });
-    scheduling.podHandlers.onReplace(four);
+  const waits = (uid: string, status = {}) =>
+    observeWorkspacePod({ metadata: { uid, namespace: 'default', name: uid }, spec: {}, status });
+
+  test('hints kube-scheduler at a node that would take a pod that it refused, while a pod waits', () => {
+    const { scheduling, filter } = started();
+    scheduling.podHandlers.onReplace([...four, waits('5')]);
+    expect(filter('5')).toBe('room');
+    expect(scheduling.hintsDue()).toEqual([]);
+    scheduling.podHandlers.onDelete(onNode('a'));
+    expect(scheduling.hintsDue()).toEqual(['n']);
+    expect(scheduling.hintsDue()).toEqual([]);
+    scheduling.podHandlers.onUpsert(onNode('a'));
     expect(filter('5')).toBe('room');
     scheduling.podHandlers.onDelete(onNode('a'));
-    expect(hints).toEqual([]);
-    await clock.advance(1000);
-    scheduling.changed('n');
-    expect(hints).toEqual(['n']);
-    scheduling.changed('n');
-    expect(hints).toEqual(['n']);
+    scheduling.podHandlers.onDelete(waits('5'));
+    expect(scheduling.hintsDue()).toEqual([]);
+    scheduling.podHandlers.onUpsert(waits('6'));
+    expect(scheduling.hintsDue()).toEqual([]);
+  });
+
+  test('hints, once agents have reported in a new term, at what an earlier leader may have refused', async () => {
+    const { scheduling, clock } = started();
+    const refused = { conditions: [{ type: 'PodScheduled', status: 'False' }] };
+    scheduling.podHandlers.onReplace([waits('5', refused)]);
+    scheduling.beginTerm();
+    await clock.advance(14_999);
+    expect(scheduling.hintsDue()).toEqual([]);
+    await clock.advance(1);
+    expect(scheduling.hintsDue()).toEqual(['n']);
+    expect(scheduling.hintsDue()).toEqual([]);
+    scheduling.podHandlers.onReplace([waits('6')]);
+    scheduling.beginTerm();
+    await clock.advance(15_000);
+    expect(scheduling.hintsDue()).toEqual([]);
+  });
+
+  test('counts a pod where kube-scheduler says that it will be, also in a new term, until it is gone', () => {
+    const { scheduling, filter } = started({ maxStartingPerNode: 1 });
+    scheduling.podHandlers.onUpsert(waits('5', { nominatedNodeName: 'n' }));
+    expect(filter('6')).toBe('starting');
+    scheduling.beginTerm();
+    expect(filter('6')).toBe('starting');
+    scheduling.podHandlers.onReplace([]);
+    expect(filter('6')).toBe('passed');
+  });
+
+  test('counts a pod as starting until it was Ready once, and asks as if victims were gone', () => {
+    const { scheduling, filter } = started({ maxStartingPerNode: 1 });
+    const metadata = { uid: 'a', namespace: 'default', name: 'a', creationTimestamp: new Date(2 ** 42).toISOString() };
+    const seen = (status: string) =>
+      observeWorkspacePod({ metadata, spec: { nodeName: 'n' }, status: { conditions: [{ type: 'Ready', status }] } });
+    const { podHandlers } = scheduling;
+    podHandlers.onReplace([seen('False')]);
+    expect(filter()).toBe('starting');
+    const preempt = (uid: string) => scheduling.extenderService.preempt(workspacePod(), [['n', new Set([uid])]]);
+    expect([preempt('a'), preempt('b')]).toEqual([['n'], []]);
+    podHandlers.onUpsert(seen('True'));
+    podHandlers.onUpsert(seen('False'));
+    expect(filter()).toBe('passed');
+    podHandlers.onDelete(seen('False'));
+    podHandlers.onUpsert(seen('False'));
+    expect(filter()).toBe('starting');
+    podHandlers.onReplace([seen('True')]);
+    podHandlers.onReplace([seen('False')]);
+    expect(filter()).toBe('passed');
   });
 
   test('explains itself to people by the pod as it is written', async () => {
@@ -243,7 +295,7 @@ describe('the extender', () => {
   /** An extender whose service refuses every node with this message. */
   async function opened(message: string, change: Partial<ExtenderOptions> = {}, config: object = {}) {
     const arrivals: string[] = [];
-    const verdict = { rule: 'r', message, announced: true };
+    const verdict = { rule: 'r', message };
     const answers = (_pod: unknown, names: readonly unknown[]) => names.map(() => verdict);
     const scheduling = {
       extenderService: {
@@ -283,7 +335,7 @@ describe('the extender', () => {
       expect((await asked(path)).document.FailedAndUnresolvableNodes).toEqual({ n: 'me' });
     }
     expect((await asked(PRIORITIZE)).document).toEqual([{ Host: 'n', Score: 7 }]);
-    expect(arrivals).toEqual(['uid-1', 'uid-1']);
+    expect(arrivals).toEqual(['uid-1']);
   });
 
   test('asks the leader while another leads, and refuses where none is known', async () => {

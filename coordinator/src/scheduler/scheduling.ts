@@ -38,12 +38,13 @@ const CLOSE_GRACE_MS = 500;
 /** How much later than kube-scheduler this replica may learn of a pod. */
 const ARRIVAL_MS = 200;
 
+/** A new leader does not know what was refused before. By this time agents have reported to it. */
+const LOOK_BACK_MS = 15_000;
+
 export type SchedulingOptions = {
   config: CoordinatorConfig;
   fleet: Fleet;
   evaluator: Evaluator;
-  /** Changes the node so that kube-scheduler tries again there. */
-  hint: (node: string) => void;
   services: () => readonly Service[];
   clock: Clock;
 };
@@ -54,8 +55,12 @@ export class Scheduling {
   readonly #pods: NodeIndexer<ObservedWorkspacePod>;
   readonly #options: SchedulingOptions;
   #podsKnown = false;
-  /** Uids of those that have no node yet, as watched. */
-  readonly #waiting = new Set<string>();
+  /** Those that have no node yet, as watched, by uid. */
+  readonly #waiting = new Map<string, ObservedWorkspacePod>();
+  /** Uids of pods that were Ready once. */
+  readonly #wereReady = new Set<string>();
+  /** When to look again at what an earlier leader may have refused; epoch milliseconds. */
+  #lookBackAtMs: number | undefined;
   /** What to call once a pod of this uid is seen, or is waited for no longer. */
   readonly #arrivals = new Map<string, { promise: Promise<void>; end: () => void }>();
 
@@ -77,6 +82,25 @@ export class Scheduling {
   /** This replica begins to lead: what it answered before is of another time. */
   beginTerm(): void {
     this.#extenderService = this.#newExtenderService();
+    this.#lookBackAtMs = this.#options.clock.now() + LOOK_BACK_MS;
+    for (const pod of this.#waiting.values()) this.#settle(pod);
+  }
+
+  /**
+   * Nodes to change so that kube-scheduler tries again: those that refused a pod and would take it now, while a pod
+   * waits. To be asked about once a second by the leader.
+   */
+  hintsDue(): string[] {
+    if (this.#waiting.size === 0) {
+      this.extenderService.forgetRefusals();
+      return [];
+    }
+    if (this.#lookBackAtMs !== undefined && this.#options.clock.now() >= this.#lookBackAtMs) {
+      this.#lookBackAtMs = undefined;
+      const anyRefused = this.#waiting.values().some(({ refused }) => refused);
+      if (anyRefused) this.extenderService.refused('any', this.#options.fleet.nodeNames());
+    }
+    return this.extenderService.hintsDue();
   }
 
   #newExtenderService(): ExtenderService {
@@ -91,10 +115,11 @@ export class Scheduling {
       },
       weights: parseScoreWeights(config.scoreWeights).weights,
       namespace: config.namespace,
-      node: (name) => {
+      node: (name, without) => {
         const node = fleet.node(name);
         const evaluated = evaluator.evaluate(name)?.evaluated;
-        const workspaces = this.#podsKnown ? countWorkspaces(this.#pods.on(name)) : undefined;
+        const pods = this.#pods.on(name).filter(({ uid }) => !without?.has(uid));
+        const workspaces = this.#podsKnown ? countWorkspaces(pods, this.#wereReady) : undefined;
         const known = { services: this.#options.services(), required: config.placing.services };
         return node && evaluated && schedulableNode(node, evaluated, workspaces, known);
       },
@@ -111,19 +136,21 @@ export class Scheduling {
     return {
       onReplace: (pods: ObservedWorkspacePod[]) => {
         this.#podsKnown = true;
-        this.#waiting.clear();
+        const listed = new Set(pods.map(({ uid }) => uid));
+        for (const uid of [...this.#waiting.keys(), ...this.#wereReady]) if (!listed.has(uid)) this.#gone(uid);
+        for (const pod of pods) this.#noteReady(pod);
         this.#pods.replace(pods);
         this.extenderService.allChanged();
         for (const pod of pods) this.#settle(pod);
       },
       onUpsert: (pod: ObservedWorkspacePod) => {
+        this.#noteReady(pod);
         this.#pods.upsert(pod);
         this.#settle(pod);
       },
       onDelete: (pod: ObservedWorkspacePod) => {
         this.#pods.remove(pod);
-        this.#waiting.delete(pod.uid);
-        this.extenderService.settled(pod.uid);
+        this.#gone(pod.uid);
       },
     };
   }
@@ -155,18 +182,28 @@ export class Scheduling {
   /** A node may be other than it was, or gone. */
   changed(node: string): void {
     this.extenderService.changed(node);
-    if (this.extenderService.hintDue(node)) this.#options.hint(node);
   }
 
   #podChanged(previous: ObservedWorkspacePod | undefined, next: ObservedWorkspacePod | undefined): void {
     for (const pod of [previous, next]) if (pod) this.changed(pod.node);
   }
 
+  #noteReady({ uid, ready }: ObservedWorkspacePod): void {
+    if (ready) this.#wereReady.add(uid);
+  }
+
+  #gone(uid: string): void {
+    this.#waiting.delete(uid);
+    this.#wereReady.delete(uid);
+    this.extenderService.settled(uid);
+  }
+
   /** Only when the pod counts on its node: it is no longer counted as on its way. */
   #settle(pod: ObservedWorkspacePod): void {
     if (pod.waiting) {
-      this.#waiting.add(pod.uid);
+      this.#waiting.set(pod.uid, pod);
       this.#arrivals.get(pod.uid)?.end();
+      if (pod.nominated) this.extenderService.assume({ id: pod.uid, asks: pod }, pod.nominated);
       return;
     }
     this.#waiting.delete(pod.uid);
@@ -214,6 +251,7 @@ export async function openExtender(
     handler: {
       filter: (pod, names) => scheduling.extenderService.filter(pod, names),
       prioritize: (pod, names) => scheduling.extenderService.prioritize(pod, names),
+      preempt: (pod, victims) => scheduling.extenderService.preempt(pod, victims),
       predicate: (pod, nodes) => scheduling.extenderService.predicate(pod, nodes),
     },
     readPod: (pod) => readSchedulingPod(pod, config.placing),

@@ -19,6 +19,26 @@ test.each([
   expect(observed).toMatchObject(expected);
 });
 
+test('a pod starts from when it got its node, or else was created', () => {
+  const creationTimestamp = '2026-01-01T00:00:00Z';
+  const since = (status: string) => {
+    const conditions = [{ type: 'PodScheduled', status, lastTransitionTime: '2026-01-01T01:00:00Z' }];
+    return observeWorkspacePod({ metadata: { uid: 'u', name: 'p', creationTimestamp }, status: { conditions } });
+  };
+  expect(since('True')).toMatchObject({ sinceMs: Date.UTC(2026, 0, 1, 1), refused: false });
+  expect(since('False')).toMatchObject({ sinceMs: Date.UTC(2026, 0, 1), refused: true });
+});
+
+test('a pod is nominated for a node until it has one', () => {
+  const nominated = (nodeName: string | undefined) =>
+    observeWorkspacePod({
+      metadata: { uid: 'u', name: 'p' },
+      spec: nodeName === undefined ? {} : { nodeName },
+      status: { nominatedNodeName: 'n' },
+    }).nominated;
+  expect([nominated(undefined), nominated('m')]).toEqual(['n', '']);
+});
+
 test('a pod of which nothing is said yet is starting', () => {
   expect(observeWorkspacePod({ metadata: { uid: 'u', name: 'p' } })).toMatchObject({ starting: true, waiting: true });
 });

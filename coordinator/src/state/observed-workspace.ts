@@ -10,9 +10,15 @@ export type ObservedWorkspacePod = {
   node: string;
   /** It has no node yet, and may get one. */
   waiting: boolean;
+  /** kube-scheduler has found no node for it, at least once. */
+  refused: boolean;
+  /** The node that kube-scheduler has chosen before it binds the pod, or evicts others for it; empty if there is none. */
+  nominated: string;
+  ready: boolean;
+  /** It is not Ready, and not on its way out. */
   starting: boolean;
-  /** Of its containers, separated by spaces, which no image name has: compared as one. */
-  images: string;
+  /** When it got its node, or was created; epoch milliseconds. */
+  sinceMs: number;
   /** What it asks for, in cores and bytes. */
   cpu: number;
   memory: number;
@@ -20,27 +26,43 @@ export type ObservedWorkspacePod = {
 
 /** What is read of a Pod. */
 type WorkspacePod = {
-  metadata: { uid: string; namespace?: string; name: string; deletionTimestamp?: string };
-  spec?: { nodeName?: string; containers?: { image?: string }[] };
-  status?: { phase?: string; conditions?: { type: string; status: string }[] };
+  metadata: {
+    uid: string;
+    namespace?: string;
+    name: string;
+    creationTimestamp?: string;
+    deletionTimestamp?: string;
+  };
+  spec?: { nodeName?: string };
+  status?: {
+    phase?: string;
+    nominatedNodeName?: string;
+    conditions?: { type: string; status: string; lastTransitionTime?: string }[];
+  };
 };
 
 const ENDED: ReadonlySet<string | undefined> = new Set(['Succeeded', 'Failed']);
 
-/** A workspace is starting until its pod is Ready, or on its way out. */
 export function observeWorkspacePod({ metadata, spec, status }: WorkspacePod): ObservedWorkspacePod {
-  const ready = status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
-  const containers = spec?.containers ?? [];
+  const condition = (wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
+  const ready = condition('Ready')?.status === 'True';
+  const scheduled = condition('PodScheduled');
+  const sinceText = scheduled?.status === 'True' ? scheduled.lastTransitionTime : undefined;
   const ended = ENDED.has(status?.phase);
+  const waiting = !ended && !spec?.nodeName;
   return {
     uid: metadata.uid,
     namespace: metadata.namespace ?? '',
     name: metadata.name,
     node: ended ? '' : (spec?.nodeName ?? ''),
-    waiting: !ended && !spec?.nodeName,
+    waiting,
+    refused: waiting && scheduled?.status === 'False',
+    nominated: waiting ? (status?.nominatedNodeName ?? '') : '',
+    ready,
     starting: !ready && metadata.deletionTimestamp === undefined,
+    // Both are there in what the API server sends.
+    sinceMs: Date.parse(sinceText ?? metadata.creationTimestamp ?? '') || 0,
     ...requestsOf(spec),
-    images: containers.flatMap(({ image }) => image ?? []).join(' '),
   };
 }
 

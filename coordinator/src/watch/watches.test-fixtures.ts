@@ -19,8 +19,10 @@ export const NODE_FEATURES = '/apis/nfd.k8s-sigs.io/v1alpha1/nodefeatures';
 export const CONFIG: WatchOptions['config'] = {
   gitpod: true,
   namespace: 'gitpod',
-  placing: { podSelector: { matchLabels: { component: 'workspace' } }, services: undefined, nodeSelector: undefined },
-  schedulerNamespace: 'workspaces',
+  placing: {
+    ...{ namespace: 'workspaces', podSelector: { matchLabels: { component: 'workspace' } } },
+    ...{ services: undefined, nodeSelector: undefined },
+  },
   poolNamespace: 'pools',
   agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
 };

@@ -92,7 +92,7 @@ test('without Gitpod no workspaces are watched, and it is known that there are n
 });
 
 test('where no pods are placed, none are watched, and it is known that there are none', async () => {
-  const placing = { podSelector: undefined, services: undefined, nodeSelector: undefined };
+  const placing = { namespace: 'workspaces', podSelector: undefined, services: undefined, nodeSelector: undefined };
   const { api, told, watches } = allWatches({ config: { ...CONFIG, placing } });
   expect(told).toEqual(['workspace pods: none']);
   void watches.run();

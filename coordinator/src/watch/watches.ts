@@ -135,10 +135,7 @@ export class HoldWatches {
 }
 
 export type WatchOptions = {
-  config: Pick<
-    CoordinatorConfig,
-    'gitpod' | 'namespace' | 'placing' | 'schedulerNamespace' | 'poolNamespace' | 'agentServiceAccount'
-  >;
+  config: Pick<CoordinatorConfig, 'gitpod' | 'namespace' | 'placing' | 'poolNamespace' | 'agentServiceAccount'>;
   client: KubeClient;
   fleet: Fleet;
   /** The services whose evidence is watched. */
@@ -207,7 +204,7 @@ export function createWatches(options: WatchOptions): Watches {
     onRecovered,
     ...shared
   } = options;
-  const { gitpod, namespace, poolNamespace, agentServiceAccount, schedulerNamespace, placing } = config;
+  const { gitpod, namespace, poolNamespace, agentServiceAccount, placing } = config;
   const { podSelector } = placing;
   const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
   const nodes = createReflector({
@@ -249,7 +246,7 @@ export function createWatches(options: WatchOptions): Watches {
     podSelector && workspacePodHandlers
       ? createReflector({
           ...shared,
-          ...watchOf(WATCHED.pods, schedulerNamespace),
+          ...watchOf(WATCHED.pods, placing.namespace),
           labelSelector: formatSelector(podSelector),
           handlers: workspacePodHandlers,
           transform: (raw) => observeWorkspacePod(raw as Pod),

@@ -79,7 +79,7 @@ export type PlannedNode = PendingDocument & {
 export type ScheduleDocument = {
   replica: ReplicaDocument;
   /** `workspace`: its kind, or a sentence that says that it is none. */
-  pod: { namespace: string; name: string; workspace: string; images: readonly string[] };
+  pod: { namespace: string; name: string; workspace: string };
   nodes: readonly ScheduledNode[];
 };
 

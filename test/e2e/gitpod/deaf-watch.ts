@@ -31,8 +31,7 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
     config: {
       gitpod: true,
       namespace: 'default',
-      placing: { podSelector: undefined, services: undefined, nodeSelector: undefined },
-      schedulerNamespace: 'default',
+      placing: { namespace: 'default', podSelector: undefined, services: undefined, nodeSelector: undefined },
       poolNamespace: 'rollcall',
       agentServiceAccount: 'system:serviceaccount:rollcall:rollcall-agent',
     },

@@ -41,6 +41,11 @@ test('a workspace that nothing is there for waits, and is told why', async () =>
   expect(await stage.untilRefused('not-there')).toContain('the node is not for regular workspaces');
 });
 
+async function knowsDead(node: string): Promise<boolean> {
+  const { services } = await (await stage.rig.leader()).explain(node);
+  return services.find(({ name }) => name === 'ws-daemon')?.state === 'not-ready';
+}
+
 describe('while the label of a service that has died is still there', () => {
   // An admission policy forbids its removal; otherwise it would be gone after some 20 ms.
   const policy = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
@@ -71,10 +76,7 @@ describe('while the label of a service that has died is still there', () => {
   test('no workspace goes there, and one that waited for it goes as soon as the service is back', async () => {
     const [dead, alive] = [stage.rig.node(0), stage.rig.node(1)];
     await dead.kill('ws-daemon');
-    await waitFor('the coordinator to know', async () => {
-      const { services } = await (await stage.rig.leader()).explain(dead.name);
-      return services.find(({ name }) => name === 'ws-daemon')?.state === 'not-ready';
-    });
+    await waitFor('the coordinator to know', () => knowsDead(dead.name));
     expect(stage.rig.history.labels(dead.name)[WS_DAEMON_READY]).toBe('true');
     const pods = names('late', 8);
     await Promise.all(pods.map((name) => stage.workspace(name)));
@@ -89,6 +91,19 @@ describe('while the label of a service that has died is still there', () => {
     expect(performance.now() - fromMs).toBeLessThan(10_000);
     const { annotations = {} } = (await stage.api.get(`/api/v1/nodes/${dead.name}`)).metadata;
     expect(annotations['rollcall.dev/scheduling-hint']).toMatch(/^\d{4}-/);
+  });
+
+  test('one that waited goes as well when another coordinator leads by then', async () => {
+    const dead = stage.rig.node(0);
+    await dead.kill('ws-daemon');
+    await waitFor('the coordinator to know', () => knowsDead(dead.name));
+    await stage.workspace('outlives', {}, { nodeSelector: { 'kubernetes.io/hostname': dead.name } });
+    await stage.untilRefused('outlives');
+    await stage.rig.endCoordinator(await stage.rig.leader(), 'SIGKILL');
+    await stage.rig.addCoordinator();
+    await waitFor('the other to know', () => knowsDead(dead.name), { timeoutMs: 30_000 });
+    await dead.revive('ws-daemon');
+    expect(await stage.nodeOf('outlives', 60_000)).toBe(dead.name);
   });
 });
 

@@ -19,5 +19,5 @@ test.each<[RefusalStatus, string]>([
 });
 
 test('a document is answered as JSON', () => {
-  expect(jsonAnswer({ a: 1 })).toEqual({ status: 200, type: 'application/json', body: ['{"a":1}'] });
+  expect(jsonAnswer({ a: 1 })).toEqual({ status: 200, type: 'application/json', body: '{"a":1}' });
 });

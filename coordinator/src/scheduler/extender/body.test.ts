@@ -109,16 +109,3 @@ describe('a body', () => {
     expect(await plain.result()).toBe('{}');
   });
 });
-
-test('a large body that says its length is put together as it came', async () => {
-  const bytes = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => index % 251));
-  const budget = new BodyBudget({ bytesMax: 4_000_000, totalMax: 4_000_000 });
-  const headers = { 'content-type': 'application/json', 'content-length': String(bytes.length) };
-  const body = new PassThrough();
-  const request = Object.assign(body, { headers }) as unknown as IncomingMessage;
-  const { signal } = new AbortController();
-  const read = readBody({ verb: 'filter', path: '/', request, signal, onClosed: () => {} }, budget);
-  for (let at = 0; at < bytes.length; at += 700_000) body.write(bytes.subarray(at, at + 700_000));
-  body.end();
-  expect(bytes.equals((await read) as Buffer)).toBe(true);
-});

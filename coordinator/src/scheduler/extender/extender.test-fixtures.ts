@@ -15,6 +15,7 @@ import type { Responder } from './response.ts';
 
 export const FILTER = '/scheduler/filter';
 export const PRIORITIZE = '/scheduler/prioritize';
+export const PREEMPT = '/scheduler/preempt';
 export const PREDICATES = '/scheduler/predicates/gitpod';
 
 export type Reply = { status: number; headers: IncomingHttpHeaders; body: string };

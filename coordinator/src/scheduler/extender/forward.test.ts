@@ -67,13 +67,13 @@ test('what is large goes through, with a length or in chunks', async () => {
   const leader = await startLeader();
   const standby = await startStandby(at(leader.port));
   const text = 'x'.repeat(100_000);
-  const items = Array.from({ length: 60 }, () => ({ ...nodeJson('good'), text }));
-  const body = JSON.stringify({ Pod: workspaceJson(), Nodes: { items } });
+  const NodeNames = Array.from({ length: 30 }, () => 'good');
+  const body = JSON.stringify({ Pod: { ...workspaceJson(), text: text.repeat(30) }, NodeNames });
   for (const headers of [{}, { 'transfer-encoding': 'chunked' }]) {
     const reply = await ask(standby.port, FILTER, body, {
       headers: { 'content-type': 'application/json', ...headers },
     });
-    expect(JSON.parse(reply.body).Nodes.items).toEqual(items);
+    expect(JSON.parse(reply.body).NodeNames).toEqual(NodeNames);
   }
 });
 
@@ -99,13 +99,13 @@ test('what is left of a question that could not be passed on does not stop the n
   const standby = await startStandby(at(leader.port));
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   stops.push(() => agent.destroy());
-  const large = JSON.stringify(OWN) + ' '.repeat(20_000_000);
+  const large = JSON.stringify(OWN) + ' '.repeat(3_000_000);
   for (let round = 0; round < 2; round += 1) {
     expect(await ask(standby.port, FILTER, large, { agent })).toMatchObject({ status: 503 });
   }
 });
 
-test('a leader that takes the question and says nothing is given two seconds', async () => {
+test('a leader that takes the question and says nothing is given half a second', async () => {
   const taken: unknown[] = [];
   const mute = createTcpServer((socket) => {
     taken.push(socket);
@@ -119,13 +119,13 @@ test('a leader that takes the question and says nothing is given two seconds', a
   const standby = await startStandby(at(port), { clock });
   const reply = ask(standby.port, FILTER, OWN);
   await until(() => taken.length === 1);
-  await clock.advance(1_999);
+  await clock.advance(499);
   expect(clock.pendingTimers).toBeGreaterThan(0);
   await clock.advance(1);
   expect(await reply).toMatchObject({ status: 503 });
 });
 
-test('a leader that has begun to answer within two seconds is given the time to end', async () => {
+test('a leader that has begun to answer within half a second is given the time to end', async () => {
   let end = () => {};
   const slow = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -142,7 +142,7 @@ test('a leader that has begun to answer within two seconds is given the time to 
   const timers = clock.pendingTimers;
   // The head of the answer is there: who waits for it waits no longer.
   await until(() => clock.pendingTimers < timers);
-  await clock.advance(3_000);
+  await clock.advance(300);
   end();
   expect(await reply).toMatchObject({ status: 200, body: '{"NodeNames":[]}' });
 });
@@ -214,7 +214,7 @@ describe('a standby answers by itself, with or without a leader,', () => {
       ]) {
         for (const body of [
           { Pod: plain, NodeNames: ['any'] },
-          { Nodes: { items }, Pod: plain },
+          { NodeNames: [], Pod: plain },
           { Pod: {}, NodeNames: null },
         ]) {
           const reply = await ask(standby.port, path, body);

@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from '@rollcall/common/metrics.ts';
 
 /** `status` and `other` are requests that ask nothing of the scheduler's. */
-export type RequestVerb = 'filter' | 'prioritize' | 'predicates' | 'status' | 'other';
+export type RequestVerb = 'filter' | 'prioritize' | 'preempt' | 'predicates' | 'status' | 'other';
 
 export type ExtenderMetrics = {
   answered(verb: RequestVerb, code: number | 'aborted', seconds: number): void;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 
 /** What kube-scheduler can be told to ask. `predicates` is the predecessor's filter. */
-export type Verb = 'filter' | 'prioritize' | 'predicates';
+export type Verb = 'filter' | 'prioritize' | 'preempt' | 'predicates';
 
 /** A question as it came: its head is read, its body is not. */
 export type Question = {
@@ -18,8 +18,8 @@ export type Question = {
 export type ExtenderResponse = {
   status: number;
   type: string;
-  /** Pieces to be sent one after the other, or the answer of another replica as it comes. */
-  body: readonly (string | Buffer)[] | Readable;
+  /** A document, or the answer of another replica as it comes. */
+  body: string | Readable;
   headers?: Readonly<Record<string, string>>;
 };
 
@@ -45,7 +45,7 @@ export function titleOf(status: RefusalStatus): string {
 }
 
 export function jsonAnswer(document: unknown): ExtenderResponse {
-  return { status: 200, type: 'application/json', body: [JSON.stringify(document)] };
+  return { status: 200, type: 'application/json', body: JSON.stringify(document) };
 }
 
 /** A refusal with its reason, as problem details (RFC 9457). */
@@ -55,5 +55,5 @@ export function refuse(
   headers: ExtenderResponse['headers'] = {},
 ): ExtenderResponse {
   const body = JSON.stringify({ type: 'about:blank', title: TITLES[status], status, detail });
-  return { status, type: 'application/problem+json', body: [body], headers };
+  return { status, type: 'application/problem+json', body, headers };
 }

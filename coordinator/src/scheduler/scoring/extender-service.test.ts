@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { DEFAULT_SCORE_WEIGHTS } from '../../model/score-weights.ts';
 import { ExtenderService } from './extender-service.ts';
 import type { SchedulableNode } from './schedulable-node.ts';
-import { busy, LIMITS, node, REGULAR, service, workspacePod } from './scheduler.test-fixtures.ts';
+import { busy, HEADLESS, LIMITS, node, REGULAR, service, workspacePod } from './scheduler.test-fixtures.ts';
 
 const pod = workspacePod({ id: 'p' });
 const stranger = workspacePod({ id: 's', workspace: undefined });
@@ -143,10 +143,10 @@ describe('what was answered and is not yet seen', () => {
     expect(rules(['a', 'b'], workspacePod({ id: 'q' }))).toEqual(['starting', 'deleting']);
   });
 
-  test('is made of the filter where only one node passes, as kube-scheduler then asks for no scores', () => {
+  test('is made of the filter, as kube-scheduler asks for no scores where one node passes', () => {
     change('a', busy(0, 2));
     expect(extenderService.filter(pod, ['a', 'b']).every((verdict) => !verdict)).toBe(true);
-    expect(rules(['a'], workspacePod({ id: 'q' }))).toEqual([undefined]);
+    expect(rules(['a', 'b'], workspacePod({ id: 'q' }))).toEqual(['starting', undefined]);
   });
 
   test('never comes from other pods', () => {
@@ -178,14 +178,15 @@ describe('the predecessor’s predicate', () => {
 });
 
 describe('a pod that found no node', () => {
-  test('gets a hint at once when so few start that it would be taken', () => {
+  test('gets a hint once at each node that would take it by now', () => {
     for (const name of known.keys()) change(name, busy(0, 3));
     rules();
     expect(extenderService.hintsDue()).toEqual([]);
     change('b', busy(1, 2));
-    expect(extenderService.hintDue('b')).toBe(true);
-    expect(extenderService.hintDue('b')).toBe(false);
-    expect(extenderService.hintDue('a')).toBe(false);
+    expect(extenderService.hintsDue()).toEqual(['b']);
+    expect(extenderService.hintsDue()).toEqual([]);
+    change('a', {});
+    expect(extenderService.hintsDue()).toEqual(['a']);
   });
 
   test('gets a hint when the pods are gone that were on their way', () => {
@@ -199,44 +200,102 @@ describe('a pod that found no node', () => {
     expect(extenderService.hintsDue()).toEqual(['a', 'b']);
   });
 
-  test('gets a hint a second later when a service came back before its label went', async () => {
-    change('a', { services: [service({ state: 'not-ready' })] });
-    rules(['a']);
-    change('a', {});
+  test('gets a hint when time alone ended the reason', async () => {
+    const workspaces = { total: 3, startingUntilMs: [0, 0, 0].map(() => clock.now() + 1_000) };
+    change('a', { workspaces: { ...workspaces, asked: { cpu: 3, memory: 3 } } });
+    expect(rules(['a'])).toEqual(['starting']);
     expect(extenderService.hintsDue()).toEqual([]);
     await clock.advance(1_000);
     expect(extenderService.hintsDue()).toEqual(['a']);
   });
 
-  test('gets a hint about a node that this replica learned of later than the scheduler', async () => {
+  test('gets a hint about a node that this replica learned of later than the scheduler', () => {
     rules(['new']);
-    known.set('new', node({ name: 'new' }));
     expect(extenderService.hintsDue()).toEqual([]);
-    await clock.advance(1_000);
+    known.set('new', node({ name: 'new' }));
     expect(extenderService.hintsDue()).toEqual(['new']);
   });
 
-  test('causes nothing once its pod is seen on a node, or is gone', () => {
-    change('a', busy(0, 3));
-    expect(rules(['a'])).toEqual(['starting']);
-    extenderService.settled('p');
-    change('a', busy(0));
+  test('gets none for a node that is for other kinds of pods', () => {
+    change('a', { labels: { [HEADLESS]: '' } });
+    expect(rules(['a'])).toEqual(['kind']);
+    expect(extenderService.hintsDue()).toEqual([]);
+    change('a', {});
+    expect(extenderService.hintsDue()).toEqual(['a']);
+  });
+
+  test('gets no more than ten hints at once, which are enough', () => {
+    const many = Array.from({ length: 15 }, (_, index) => `n${index}`);
+    extenderService.refused('any', many);
+    for (const name of many) known.set(name, node({ name }));
+    expect(extenderService.hintsDue()).toEqual(many.slice(0, 10));
     expect(extenderService.hintsDue()).toEqual([]);
   });
 
-  test('causes nothing when it has found a node meanwhile, or when it found one in the same answer', async () => {
-    for (const name of known.keys()) change(name, busy(0, 3));
-    rules();
+  test('gets none when it found a node in the same answer, or when no pod waits by now', () => {
+    change('a', busy(0, 3));
+    expect(rules(['a', 'b'])).toEqual(['starting', undefined]);
     change('a', {});
-    rules();
-    change('b', {});
-    await clock.advance(2_000);
     expect(extenderService.hintsDue()).toEqual([]);
-    expect(rules()).toEqual([undefined, undefined, 'starting']);
-    change('c', {});
-    await clock.advance(2_000);
+    change('a', busy(0, 3));
+    rules(['a']);
+    extenderService.forgetRefusals();
+    change('a', {});
     expect(extenderService.hintsDue()).toEqual([]);
   });
+});
+
+describe('two schedulers', () => {
+  const q = workspacePod({ id: 'q' });
+
+  test('that ask in turns are not given the same place', () => {
+    for (const name of ['a', 'b']) change(name, busy(0, 2));
+    expect(rules(['a', 'b'])).toEqual([undefined, undefined]);
+    expect(rules(['a', 'b'], q)).toEqual(['starting', undefined]);
+    expect(extenderService.prioritize(pod, ['a', 'b'])).toEqual([10, 0]);
+    expect(extenderService.prioritize(q, ['b'])).toEqual([10]);
+  });
+
+  test('get no score for a node that would be refused by now', () => {
+    change('a', busy(0, 3));
+    expect(extenderService.prioritize(pod, ['a', 'b'])).toEqual([0, 10]);
+    expect(extenderService.prioritize(pod, ['a'])).toEqual([0]);
+  });
+});
+
+describe('preemption', () => {
+  const preempt = (who = pod) => {
+    const victims = new Map(['a', 'b', 'nowhere'].map((name) => [name, new Set([`${name}-victim`])]));
+    return extenderService.preempt(who, victims);
+  };
+
+  test('goes on where nothing else speaks against the node', () => {
+    expect(preempt()).toEqual(['a', 'b']);
+    change('a', busy(0, 3));
+    change('b', { services: [service({ state: 'not-ready' })] });
+    expect(preempt()).toEqual([]);
+    expect(preempt(stranger)).toEqual(['a', 'b', 'nowhere']);
+  });
+
+  test('goes on where the pods that go make room', () => {
+    const asked: unknown[] = [];
+    const fresh = new ExtenderService({
+      ...{ clock, limits: LIMITS, weights: DEFAULT_SCORE_WEIGHTS, namespace: 'default' },
+      node(name, without) {
+        asked.push([name, without]);
+        return node({ name, ...busy(without ? 9 : 10) });
+      },
+    });
+    expect(fresh.filter(pod, ['a']).map((verdict) => verdict?.rule)).toEqual(['room']);
+    expect(fresh.preempt(pod, [['a', new Set(['v'])]])).toEqual(['a']);
+    expect(asked.at(-1)).toEqual(['a', new Set(['v'])]);
+  });
+});
+
+test('a pod that kube-scheduler nominates for a node counts there', () => {
+  change('a', busy(0, 2));
+  extenderService.assume(pod, 'a');
+  expect(rules(['a'], workspacePod({ id: 'q' }))).toEqual(['starting']);
 });
 
 test('explaining a pod changes nothing, and tells what the scheduler was told', () => {

@@ -6,7 +6,7 @@ import { busy, HEADLESS, LIMITS, load, node, REGULAR, service, workspacePod } fr
 import type { SchedulingPod } from './scheduling-pod.ts';
 
 function refusal(change: Partial<SchedulableNode> = {}, pod: Partial<SchedulingPod> = {}, assumed = 0) {
-  return refusalOf(workspacePod(pod), placeOn(node(change), load(assumed)), LIMITS);
+  return refusalOf(workspacePod(pod), placeOn(node(change), 0, load(assumed)), LIMITS);
 }
 
 const taint = (key: string) => ({ taints: [{ key, effect: 'NoSchedule' }] });
@@ -34,8 +34,7 @@ describe('a workspace', () => {
     ['room', busy(10), {}],
     ['room', busy(8, 2), {}],
   ])('is kept off by the rule %s: %j, %j', (rule, change, pod) => {
-    // Of those that are starting, nothing tells kube-scheduler when they are up.
-    expect(refusal(change, pod)).toMatchObject({ rule, announced: rule !== 'starting' });
+    expect(refusal(change, pod)).toMatchObject({ rule });
   });
 
   test('that may go to either kind of node does', () => {
@@ -67,15 +66,15 @@ describe('a workspace', () => {
 });
 
 test('a node has on it what is there and what is on its way, and nothing while that is unknown', () => {
-  const counted = placeOn(node(busy(2, 1)), load(1));
+  const counted = placeOn(node(busy(2, 1)), 0, load(1));
   expect(counted).toMatchObject({ starting: 2, total: 4, asked: { cpu: 4, memory: 4 * 1024 ** 3 } });
-  const unknown = placeOn(node({ workspaces: undefined }));
+  const unknown = placeOn(node({ workspaces: undefined }), 0);
   expect(unknown).toMatchObject({ starting: 0, total: 0, asked: { cpu: 0, memory: 0 } });
 });
 
 test('where nodes are selected in another way, they are for such pods whatever kind they are of', () => {
   const limits = { ...LIMITS, nodeSelector: { matchLabels: { pool: 'builds' } } };
-  const on = (labels: Record<string, string>) => refusalOf(workspacePod(), placeOn(node({ labels })), limits);
+  const on = (labels: Record<string, string>) => refusalOf(workspacePod(), placeOn(node({ labels }), 0), limits);
   expect(on({ pool: 'builds' })).toBeUndefined();
   expect(on({ [REGULAR]: 'true' })).toMatchObject({
     rule: 'kind',
@@ -96,7 +95,7 @@ test('both services are named when both are missing', () => {
 });
 
 test('every reason is told to those who ask about one node', () => {
-  const place = placeOn(node({ deleting: true, labels: {}, ...busy(10, 3) }));
+  const place = placeOn(node({ deleting: true, labels: {}, ...busy(10, 3) }), 0);
   expect(refusalsOf(workspacePod(), place, LIMITS).map(({ rule }) => rule)).toEqual([
     'deleting',
     'kind',
@@ -116,8 +115,8 @@ test('pods that are no workspaces may go anywhere, whatever the node is', () => 
   const stranger = workspacePod({ workspace: undefined });
   fc.assert(
     fc.property(any, (change) => {
-      expect(refusalOf(stranger, placeOn(node(change)), LIMITS)).toBeUndefined();
-      expect(refusalsOf(stranger, placeOn(node(change)), LIMITS)).toEqual([]);
+      expect(refusalOf(stranger, placeOn(node(change), 0), LIMITS)).toBeUndefined();
+      expect(refusalsOf(stranger, placeOn(node(change), 0), LIMITS)).toEqual([]);
     }),
   );
   expect(refusalOf(stranger, undefined, LIMITS)).toBeUndefined();
@@ -153,7 +152,6 @@ describe('the reason', () => {
       {
         message: 'the maximum number of workspaces is already starting on the node (3)',
         evidence: '3 are starting',
-        announced: false,
       },
     ],
     [
@@ -162,7 +160,6 @@ describe('the reason', () => {
       {
         message: 'the node has no room for another workspace (at most 10)',
         evidence: '11 are on the node or on their way to it',
-        announced: true,
       },
     ],
   ])('of a node with %j for a pod with %j is %j', (change, pod, expected) => {
@@ -170,17 +167,14 @@ describe('the reason', () => {
   });
 
   test('is no other than that the node is not known, where it is not', () => {
-    const unknown = {
-      ...{ rule: 'unknown-node', announced: true },
-      message: 'the coordinator does not know this node (yet)',
-    };
+    const unknown = { rule: 'unknown-node', message: 'the coordinator does not know this node (yet)' };
     expect(refusalOf(workspacePod(), undefined, LIMITS)).toEqual(unknown);
     expect(refusalsOf(workspacePod(), undefined, LIMITS)).toEqual([unknown]);
     expect(refusalsOf({ workspace: undefined }, undefined, LIMITS)).toEqual([]);
   });
 
   test('is every one of them for people, in the order of the rules', () => {
-    const place = placeOn(node({ deleting: true, ...busy(10, 3) }));
+    const place = placeOn(node({ deleting: true, ...busy(10, 3) }), 0);
     expect(refusalsOf(workspacePod(), place, LIMITS).map(({ rule }) => rule)).toEqual(['deleting', 'starting', 'room']);
   });
 });

@@ -14,16 +14,11 @@ type Asking = Pick<SchedulingPod, 'workspace'>;
 
 type Rule = {
   name: string;
-  /**
-   * Whether a change of the Node's labels, annotations or taints, or of a pod that has a node, tells kube-scheduler when
-   * it has passed. Where nothing does, the pod would wait for minutes.
-   */
-  announced: boolean;
   objection: (kind: WorkspaceKind, place: NodeLoad, limits: Limits) => Objection | undefined;
 };
 
 /** A rule's objection to a pod on a node. */
-export type Refusal = Objection & Pick<Rule, 'announced'> & { rule: string };
+export type Refusal = Objection & { rule: string };
 
 const [REGULAR_LABEL = '', HEADLESS_LABEL = ''] = WORKSPACE_NODE_LABELS;
 
@@ -37,19 +32,16 @@ const LABELS_OF_KIND: Readonly<Record<WorkspaceKind, readonly string[]>> = {
 const UNKNOWN_NODE: Refusal = {
   rule: 'unknown-node',
   message: 'the coordinator does not know this node (yet)',
-  announced: true,
 };
 
 /** In their order: the first that objects is the one that the scheduler is told. */
 const FILTER_RULES: readonly Rule[] = [
   {
     name: 'deleting',
-    announced: true,
     objection: (_kind, { node }) => (node.deleting ? { message: 'the node is being deleted' } : undefined),
   },
   {
     name: 'scale-down',
-    announced: true,
     objection(_kind, { node }) {
       const key = removalTaint(node);
       return key === undefined ? undefined : { message: `the node is being removed by an autoscaler (taint ${key})` };
@@ -57,7 +49,6 @@ const FILTER_RULES: readonly Rule[] = [
   },
   {
     name: 'kind',
-    announced: true,
     objection(kind, { node }, { nodeSelector }) {
       if (nodeSelector && selects(nodeSelector, node.labels)) return undefined;
       if (nodeSelector)
@@ -71,7 +62,6 @@ const FILTER_RULES: readonly Rule[] = [
   },
   {
     name: 'services',
-    announced: true,
     objection(_kind, { node }) {
       if (!node.services.some(isMissing)) return undefined;
       const missing = node.services.filter(isMissing);
@@ -84,7 +74,6 @@ const FILTER_RULES: readonly Rule[] = [
   },
   {
     name: 'starting',
-    announced: false,
     objection(_kind, { starting }, { maxStartingPerNode }) {
       if (starting < maxStartingPerNode) return undefined;
       return {
@@ -95,7 +84,6 @@ const FILTER_RULES: readonly Rule[] = [
   },
   {
     name: 'room',
-    announced: true,
     objection(_kind, { total }, { maxWorkspacesPerNode }) {
       if (total < maxWorkspacesPerNode) return undefined;
       return {
@@ -116,7 +104,7 @@ export function refusalOf({ workspace }: Asking, place: NodeLoad | undefined, li
   if (!place) return UNKNOWN_NODE;
   for (const rule of FILTER_RULES) {
     const objection = rule.objection(workspace, place, limits);
-    if (objection) return asRefusal(rule, objection);
+    if (objection) return { rule: rule.name, ...objection };
   }
   return undefined;
 }
@@ -127,10 +115,6 @@ export function refusalsOf({ workspace }: Asking, place: NodeLoad | undefined, l
   if (!place) return [UNKNOWN_NODE];
   return FILTER_RULES.flatMap((rule) => {
     const objection = rule.objection(workspace, place, limits);
-    return objection ? [asRefusal(rule, objection)] : [];
+    return objection ? [{ rule: rule.name, ...objection }] : [];
   });
-}
-
-function asRefusal({ name, announced }: Rule, objection: Objection): Refusal {
-  return { rule: name, announced, ...objection };
 }

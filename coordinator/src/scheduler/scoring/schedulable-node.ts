@@ -19,11 +19,9 @@ export type RequiredService = {
 
 /** The workspaces on a node, counted. */
 export type NodeWorkspaces = {
-  running: number;
-  /** On their way up. */
-  starting: number;
-  /** The images of their containers. */
-  images: ReadonlySet<string>;
+  total: number;
+  /** For each that is on its way up, until when it counts as starting at most; epoch milliseconds. */
+  startingUntilMs: readonly number[];
   /** What they ask for together. */
   asked: Resources;
 };
@@ -51,12 +49,12 @@ export type NodeLoad = { node: SchedulableNode; starting: number; total: number;
 const NO_LOAD: Load = { pods: 0, cpu: 0, memory: 0 };
 
 /** `assumed` is what is on its way. */
-export function placeOn(node: SchedulableNode, assumed: Load = NO_LOAD): NodeLoad {
-  const { running = 0, starting = 0, asked = NO_LOAD } = node.workspaces ?? {};
+export function placeOn(node: SchedulableNode, nowMs: number, assumed: Load = NO_LOAD): NodeLoad {
+  const { total = 0, startingUntilMs = [], asked = NO_LOAD } = node.workspaces ?? {};
   return {
     node,
-    starting: starting + assumed.pods,
-    total: running + starting + assumed.pods,
+    starting: startingUntilMs.filter((untilMs) => untilMs > nowMs).length + assumed.pods,
+    total: total + assumed.pods,
     asked: { cpu: asked.cpu + assumed.cpu, memory: asked.memory + assumed.memory },
   };
 }
@@ -76,25 +74,23 @@ const REMOVAL_TAINTS: ReadonlySet<string> = new Set([
   'karpenter.sh/disruption',
 ]);
 
-/** cluster-autoscaler thinks of removing the node, unless it is used. */
-const REMOVAL_CANDIDATE_TAINT = 'DeletionCandidateOfClusterAutoscaler';
-
 export function removalTaint({ taints }: SchedulableNode): string | undefined {
   return taints?.find(({ key }) => REMOVAL_TAINTS.has(key))?.key;
 }
 
-export function isRemovalCandidate({ taints }: SchedulableNode): boolean {
-  return taints?.some(({ key }) => key === REMOVAL_CANDIDATE_TAINT) ?? false;
-}
+/** A pod that loops in its start, or waits for an image, is not to close a node to others for longer. */
+const STARTING_MS = 600_000;
 
-/** Counts the workspaces' pods of one node. */
-export function countWorkspaces(pods: readonly ObservedWorkspacePod[]): NodeWorkspaces {
-  const starting = pods.filter((pod) => pod.starting).length;
-  const images = new Set(pods.flatMap((pod) => pod.images.split(' ').filter(Boolean)));
+/** Counts the workspaces' pods of one node. `wereReady`: uids of pods that were Ready once. */
+export function countWorkspaces(
+  pods: readonly ObservedWorkspacePod[],
+  wereReady: ReadonlySet<string> = new Set(),
+): NodeWorkspaces {
+  const starting = pods.filter((pod) => pod.starting && !wereReady.has(pod.uid));
   const asked = { cpu: 0, memory: 0 };
   for (const { cpu, memory } of pods) {
     asked.cpu += cpu;
     asked.memory += memory;
   }
-  return { running: pods.length - starting, starting, images, asked };
+  return { total: pods.length, startingUntilMs: starting.map(({ sinceMs }) => sinceMs + STARTING_MS), asked };
 }

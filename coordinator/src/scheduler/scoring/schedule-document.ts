@@ -5,7 +5,7 @@ import type { SchedulingPod } from './scheduling-pod.ts';
 import { type ExplainedTerm, explainTerms, scoresOf, worthOf } from './score.ts';
 
 export type ScheduleDocument = {
-  pod: { namespace: string; name: string; workspace: string; images: readonly string[] };
+  pod: { namespace: string; name: string; workspace: string };
   limits: Limits;
   nodes: NodeScheduleDocument[];
 };
@@ -62,7 +62,6 @@ export function* scheduleDocument(
       namespace: pod.namespace,
       name: pod.name,
       workspace: pod.workspace ?? 'it is not a workspace',
-      images: pod.images,
     },
     limits,
     nodes: documents,

@@ -18,6 +18,7 @@ export function load(pods: number): Load {
 
 /** Gitpod's workspaces, as it is by default. */
 export const WORKSPACES: Placing = {
+  namespace: 'default',
   podSelector: { matchLabels: { component: 'workspace' } },
   services: undefined,
   nodeSelector: undefined,
@@ -38,21 +39,22 @@ export function node(change: Partial<SchedulableNode> = {}): SchedulableNode {
     taints: [],
     services: [service({ name: REGISTRY_FACADE }), service()],
     fresh: true,
-    workspaces: { running: 0, starting: 0, images: new Set(), asked: { cpu: 0, memory: 0 } },
+    workspaces: { total: 0, startingUntilMs: [], asked: { cpu: 0, memory: 0 } },
     allocatable: undefined,
     ...change,
   };
 }
 
 /** So many workspaces that run, and of those that start; each asks for as much as `workspacePod`. */
-export function busy(running: number, starting = 0, images: string[] = []): Pick<SchedulableNode, 'workspaces'> {
+export function busy(running: number, starting = 0): Pick<SchedulableNode, 'workspaces'> {
   const count = running + starting;
   const asked = { cpu: count * ASKS.cpu, memory: count * ASKS.memory };
-  return { workspaces: { running, starting, images: new Set(images), asked } };
+  const startingUntilMs = Array.from({ length: starting }, () => Number.POSITIVE_INFINITY);
+  return { workspaces: { total: count, startingUntilMs, asked } };
 }
 
 export function workspacePod(change: Partial<SchedulingPod> = {}): SchedulingPod {
   const name = change.name ?? 'ws-1';
-  const base = { id: name, namespace: 'default', name, workspaceType: 'regular', images: ['img'], asks: ASKS };
+  const base = { id: name, namespace: 'default', name, workspaceType: 'regular', asks: ASKS };
   return { ...base, workspace: 'regular', ...change };
 }

@@ -6,7 +6,7 @@ import { readSchedulingPod } from './scheduling-pod.ts';
 const read = (pod: unknown, change = {}) => readSchedulingPod(pod, { ...WORKSPACES, ...change });
 
 function kind(labels: Record<string, unknown>) {
-  return read({ metadata: { labels: { component: 'workspace', ...labels } } }).workspace;
+  return read({ metadata: { namespace: 'default', labels: { component: 'workspace', ...labels } } }).workspace;
 }
 
 test.each([
@@ -32,7 +32,7 @@ test('a pod of another component, or of none, is no workspace', () => {
 });
 
 test('whose pods are placed is a matter of a selector, and of kinds only where nodes go by kind', () => {
-  const pod = { metadata: { labels: { app: 'build', headless: 'true', odd: 7 } } };
+  const pod = { metadata: { namespace: 'default', labels: { app: 'build', headless: 'true', odd: 7 } } };
   const podSelector = { matchLabels: { app: 'build' } };
   expect(read(pod).workspace).toBeUndefined();
   expect(read(pod, { podSelector }).workspace).toBe('headless');
@@ -45,12 +45,16 @@ test('a pod is read with what it asks for', () => {
   expect(read({ spec: { containers } }).asks).toEqual({ cpu: 0.5, memory: 1024 });
 });
 
-test('a pod is read with the images of its containers', () => {
-  const pod = {
-    metadata: { uid: 'u', namespace: 'default', name: 'ws-1', labels: { component: 'workspace' } },
-    spec: { containers: [{ image: 'a' }, { image: null }, null, { image: 'b' }], initContainers: [{ image: 'c' }] },
-  };
-  expect(read(pod)).toMatchObject({ id: 'u', namespace: 'default', name: 'ws-1', images: ['a', 'b'] });
+test('a pod of another namespace is placed no more than one with other labels', () => {
+  const labels = { component: 'workspace' };
+  expect(read({ metadata: { namespace: 'other', labels } }).workspace).toBeUndefined();
+  expect(read({ metadata: { labels } }).workspace).toBeUndefined();
+  expect(read({ metadata: { namespace: 'other', labels } }, { namespace: 'other' }).workspace).toBe('any');
+});
+
+test('a pod is read with its uid, or what it is called where it has none', () => {
+  const metadata = { uid: 'u', namespace: 'default', name: 'ws-1' };
+  expect(read({ metadata })).toMatchObject({ id: 'u', namespace: 'default', name: 'ws-1' });
   expect(read({ metadata: { namespace: 'x', name: 'y' } }).id).toBe('x/y');
 });
 
@@ -64,8 +68,8 @@ test('whatever JSON it is, a pod can be read', () => {
   );
   fc.assert(
     fc.property(fc.oneof(fc.jsonValue(), hostile), (json) => {
-      const pod = read(json);
-      expect(pod.images.every((image) => typeof image === 'string')).toBe(true);
+      const { id, asks } = read(json);
+      expect([typeof id, asks.cpu >= 0]).toEqual(['string', true]);
     }),
     { numRuns: 2000 },
   );

@@ -15,8 +15,6 @@ export type SchedulingPod = {
   workspace: WorkspaceKind | undefined;
   /** The label `workspaceType` as it is, or empty: the predecessor's predicate uses only this. */
   workspaceType: string;
-  /** Of its containers, without those that only initialize. */
-  images: readonly string[];
   /** What it asks for. */
   asks: Resources;
 };
@@ -29,12 +27,11 @@ const KINDS: Readonly<Record<string, WorkspaceKind>> = {
 };
 
 /** Reads a Pod from whatever JSON it is: what is missing, null or of another type counts as absent. */
-export function readSchedulingPod(pod: unknown, { podSelector, nodeSelector }: Placing): SchedulingPod {
+export function readSchedulingPod(pod: unknown, { namespace: own, podSelector, nodeSelector }: Placing): SchedulingPod {
   const { metadata, spec } = recordOf(pod);
   const { uid, namespace, name, labels: maybeLabels } = recordOf(metadata);
   const labels = recordOf(maybeLabels);
-  const containers = recordOf(spec)['containers'];
-  const isOwn = podSelector !== undefined && selects(podSelector, textsOf(labels));
+  const isOwn = namespace === own && podSelector !== undefined && selects(podSelector, textsOf(labels));
   const kind = nodeSelector ? 'any' : kindOf(labels);
   const path = `${textOf(namespace)}/${textOf(name)}`;
   return {
@@ -43,7 +40,6 @@ export function readSchedulingPod(pod: unknown, { podSelector, nodeSelector }: P
     name: textOf(name),
     workspace: isOwn ? kind : undefined,
     workspaceType: textOf(labels['workspaceType']),
-    images: Array.isArray(containers) ? containers.map((one) => textOf(recordOf(one)['image'])).filter(Boolean) : [],
     asks: requestsOf(spec),
   };
 }

@@ -8,17 +8,14 @@ import { bestOf, explainTerms, SCORE_TERMS, scoresOf, worthOf } from './score.ts
 const pod = workspacePod();
 
 function worth(change: Partial<SchedulableNode> = {}, weights = DEFAULT_SCORE_WEIGHTS) {
-  return worthOf(pod, placeOn(node(change)), LIMITS, weights);
+  return worthOf(pod, placeOn(node(change), 0), LIMITS, weights);
 }
 
 describe('a node is worth more', () => {
-  const candidate = { taints: [{ key: 'DeletionCandidateOfClusterAutoscaler', effect: 'PreferNoSchedule' }] };
   test.each<[string, Partial<SchedulableNode>, Partial<SchedulableNode>]>([
     ['with more workspaces than with fewer', busy(5), busy(4)],
     ['with one workspace than with none', busy(1), busy(0)],
-    ['with a workspace of the same image than without', busy(5, 0, ['img']), busy(5, 0, ['other'])],
     ['with fewer that start, of equally many', busy(5, 1), busy(3, 3)],
-    ['when it is no candidate for removal', {}, candidate],
     ['when its agent was heard lately', {}, { fresh: false }],
     ['when its services are steady', {}, { services: [service(), service({ falls: 2 })] }],
   ])('%s', (_name, better, worse) => {
@@ -34,7 +31,7 @@ describe('where it is known what nodes can allocate', () => {
   const on = (cpu: number, memoryGi: number, asked: [cpu: number, memoryGi: number]): Partial<SchedulableNode> => ({
     allocatable: { cpu, memory: memoryGi * 1024 ** 3 },
     workspaces: {
-      ...{ running: 1, starting: 0, images: new Set<string>() },
+      ...{ total: 1, startingUntilMs: [] },
       asked: { cpu: asked[0], memory: asked[1] * 1024 ** 3 },
     },
   });
@@ -49,7 +46,7 @@ describe('where it is known what nodes can allocate', () => {
 
   test('the pod itself counts, and what is on its way', () => {
     const terms = (assumed: number) =>
-      explainTerms(pod, placeOn(node(on(16, 64, [3, 3])), load(assumed)), LIMITS, DEFAULT_SCORE_WEIGHTS);
+      explainTerms(pod, placeOn(node(on(16, 64, [3, 3])), 0, load(assumed)), LIMITS, DEFAULT_SCORE_WEIGHTS);
     const density = (assumed: number) => terms(assumed).find(({ term }) => term === 'density');
     expect(density(0)).toMatchObject({ value: 0.25, message: "25 % of the node's CPU or memory would be requested" });
     expect(density(4)).toMatchObject({ value: 0.5 });
@@ -113,9 +110,8 @@ test('whatever a node is like, its worth is from 0 to 1, and every term says why
     allocatable: fc.option(fc.record({ cpu: positive, memory: positive }), { nil: undefined }),
     workspaces: fc.option(
       fc.record({
-        running: count,
-        starting: count,
-        images: fc.constant(new Set(['img'])),
+        total: count,
+        startingUntilMs: fc.array(count),
         asked: fc.record({ cpu: count, memory: count }),
       }),
       { nil: undefined },
@@ -125,7 +121,7 @@ test('whatever a node is like, its worth is from 0 to 1, and every term says why
   fc.assert(
     fc.property(change, limit, limit, (some, maxWorkspacesPerNode, maxStartingPerNode) => {
       const limits = { maxWorkspacesPerNode, maxStartingPerNode };
-      const place = placeOn(node(some));
+      const place = placeOn(node(some), 25);
       const value = worthOf(pod, place, limits, DEFAULT_SCORE_WEIGHTS);
       expect(value).toBeGreaterThanOrEqual(0);
       expect(value).toBeLessThanOrEqual(1);
@@ -135,9 +131,9 @@ test('whatever a node is like, its worth is from 0 to 1, and every term says why
 });
 
 describe('what is said of a node', () => {
-  const said = (change: Partial<SchedulableNode>, pod = {}) =>
+  const said = (change: Partial<SchedulableNode>) =>
     Object.fromEntries(
-      explainTerms(workspacePod(pod), placeOn(node(change)), LIMITS, DEFAULT_SCORE_WEIGHTS).map((each) => [
+      explainTerms(pod, placeOn(node(change), 0), LIMITS, DEFAULT_SCORE_WEIGHTS).map((each) => [
         each.term,
         [Math.round(100 * each.value) / 100, each.message],
       ]),
@@ -147,28 +143,22 @@ describe('what is said of a node', () => {
     expect(said({})).toEqual({
       density: [0, '0 of at most 10 pods are on the node or on their way to it'],
       occupied: [0, 'the node is empty, so it can be removed'],
-      image: [0, '0 of 1 images are in use on the node'],
       spread: [1, '0 of at most 3 are starting'],
-      'scale-down': [1, 'no autoscaler plans to remove the node'],
       fresh: [1, 'the agent reported recently'],
       steady: [1, 'services became not ready 0 times in the last minutes'],
     });
   });
 
   test('that is in use, and not so well', () => {
-    const taints = [{ key: 'DeletionCandidateOfClusterAutoscaler', effect: 'PreferNoSchedule' }];
     const services = [service({ falls: 1 }), service({ falls: 2 })];
-    const onNode = { ...busy(2, 1, ['img', 'there']), taints, services, fresh: false };
-    expect(said(onNode, { images: ['img', 'there', 'x', 'y'] })).toEqual({
+    const onNode = { ...busy(2, 1), services, fresh: false };
+    expect(said(onNode)).toEqual({
       density: [0.3, '3 of at most 10 pods are on the node or on their way to it'],
       occupied: [1, 'the node is in use'],
-      image: [0.5, '2 of 4 images are in use on the node'],
       spread: [0.67, '1 of at most 3 are starting'],
-      'scale-down': [0, 'the autoscaler may remove the node soon'],
       fresh: [0, 'the agent has not reported recently'],
       steady: [0.33, 'services became not ready 2 times in the last minutes'],
     });
-    expect(said({}, { images: [] })['image']).toEqual([0, '0 of 0 images are in use on the node']);
     expect(said({ services: [service({ falls: 9 })] })['steady']?.[0]).toBe(0);
   });
 

@@ -1,5 +1,5 @@
 import type { ScoreTermName, ScoreWeights } from '../../model/score-weights.ts';
-import { isRemovalCandidate, type Limits, type NodeLoad } from './schedulable-node.ts';
+import type { Limits, NodeLoad } from './schedulable-node.ts';
 import type { SchedulingPod } from './scheduling-pod.ts';
 
 /** The highest score that an extender may give; the lowest is 0. */
@@ -33,20 +33,9 @@ export const SCORE_TERMS: readonly ScoreTerm[] = [
     says: (_pod, { total }) => (total > 0 ? 'the node is in use' : 'the node is empty, so it can be removed'),
   },
   {
-    name: 'image',
-    value: (pod, place) => (pod.images.length === 0 ? 0 : imagesInUse(pod, place) / pod.images.length),
-    says: (pod, place) => `${imagesInUse(pod, place)} of ${pod.images.length} images are in use on the node`,
-  },
-  {
     name: 'spread',
     value: (_pod, { starting }, { maxStartingPerNode }) => 1 - starting / maxStartingPerNode,
     says: (_pod, { starting }, { maxStartingPerNode }) => `${starting} of at most ${maxStartingPerNode} are starting`,
-  },
-  {
-    name: 'scale-down',
-    value: (_pod, { node }) => (isRemovalCandidate(node) ? 0 : 1),
-    says: (_pod, { node }) =>
-      isRemovalCandidate(node) ? 'the autoscaler may remove the node soon' : 'no autoscaler plans to remove the node',
   },
   {
     name: 'fresh',
@@ -64,12 +53,6 @@ export const SCORE_TERMS: readonly ScoreTerm[] = [
 function shareOf({ asks }: SchedulingPod, { node: { allocatable }, asked }: NodeLoad): number | undefined {
   if (!allocatable) return undefined;
   return Math.max((asked.cpu + asks.cpu) / allocatable.cpu, (asked.memory + asks.memory) / allocatable.memory);
-}
-
-function imagesInUse({ images }: SchedulingPod, { node }: NodeLoad): number {
-  let count = 0;
-  for (const image of images) if (node.workspaces?.images.has(image)) count += 1;
-  return count;
 }
 
 function falls({ services }: NodeLoad['node']): number {

@@ -1,7 +1,7 @@
 import type { Alert } from '../alert.ts';
 
 const ROLLCALL = { namespace: 'rollcall' };
-const QUESTIONS = 'verb=~"filter|prioritize|predicates"';
+const QUESTIONS = 'verb=~"filter|prioritize|preempt|predicates"';
 
 function gates(outcome: string): string {
   return `rollcall_coordinator_startup_gates_opened_total{namespace="rollcall",pod="coordinator-0",outcome="${outcome}"}`;
