@@ -33,7 +33,7 @@ const resources = (program: string) => {
 /** Documents for a reader who does not know rollcall yet. */
 export const OVERVIEW: Claims = {
   'README.md': [
-    `report, every ${fewest} to ${Math.floor(share * stale)} s`,
+    `report, every ${fewest} to ${Math.floor(share * Number(stale))} s`,
     `Kubernetes ${oldest} or newer`,
     `its node loses its readiness labels after ${stale} s`,
     `the right answer: ${kinds}`,
