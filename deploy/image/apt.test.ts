@@ -32,7 +32,7 @@ test('a package is read by what is wanted of it, without a mirror where it is in
   const noMirror = () => Promise.reject(new Error('No mirror is needed'));
   expect(await debianPackage(pin, cache, noMirror, (file) => file === 'usr/lib/a.so')).toEqual({
     files: new Map([['usr/lib/a.so', { type: 'file', mode: 0o644, content: Buffer.from('x') }]]),
-    control: 'Package: a\n',
+    control: 'Package: a\nSource: b (2)\n',
   });
 });
 

@@ -17,7 +17,7 @@ describe.each(files)('%s', (file) => {
   test('uses actions by the digest of a commit, with their version beside it', () => {
     const used = text.split('\n').filter((line) => /\buses:/.test(line));
     expect(used.length).toBe(steps.filter(({ uses }) => uses).length);
-    expect(used.filter((line) => !/uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(line))).toEqual([]);
+    expect(used.filter((line) => !/uses: [\w-]+(\/[\w-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(line))).toEqual([]);
   });
 
   test('gives no rights that are not named, and no job for ever', () => {
