@@ -67,7 +67,7 @@ function fleetOf(pods: object[] = []) {
     change: Partial<DiffOptions> = {},
     slices = new Slices(),
   ) => diff({ objects, rules } as Parameters<typeof diff>[0], { ...options, ...change }, slices);
-  return { addNode, ask, requests, config, serviceRegistry };
+  return { fleet, addNode, ask, requests, config, serviceRegistry };
 }
 
 function pod(name: string, nodeSelector: Record<string, string>): object {
@@ -154,16 +154,50 @@ describe('a proposed set of a pool', () => {
 describe('a proposed service', () => {
   const service = (name: string, spec: object) => ({ kind: 'NodeService', metadata: { name }, spec });
 
-  test('would set its label where it is ready', async () => {
+  test.each<[string, object, string]>([
+    ['condition', { condition: { type: 'example.com/Kernel' } }, 'check: the conditions of the node are not known yet'],
+    [
+      'resource',
+      { resource: { name: 'example.com/gpu' } },
+      'check: how much of example.com/gpu the node has is unknown',
+    ],
+    ['dra', { dra: { driver: 'gpu.example.com' } }, 'check: the ResourceSlices have not been listed yet'],
+    ['csiNode', { csiNode: { driver: 'csi.test' } }, 'check: the CSINodes have not been listed yet'],
+    [
+      'pods',
+      { pods: { namespace: 'apps', selector: { matchLabels: { app: 'a' } } } },
+      'check: the pods in apps have not been listed yet',
+    ],
+    [
+      'anyOf',
+      { anyOf: [{ name: 'a', condition: { type: 'example.com/Kernel' } }] },
+      'check: the conditions of the node are not known yet',
+    ],
+  ])('of which a check is not known yet has a note with the reason: %s', async (_kind, check, reason) => {
+    const { addNode, ask } = fleetOf();
+    for (const name of ['a', 'b']) addNode(name);
+    const proposed = service('new', { checks: [{ name: 'check', ...check }] });
+    const { nodes, notes, problems } = await ask([proposed]);
+    expect({ nodes, problems }).toEqual({ nodes: [], problems: [] });
+    expect(notes).toEqual([
+      `Whether new would be ready on 2 of 2 nodes is not known yet, and nothing changes there until it is (a: ${reason})`,
+    ]);
+  });
+
+  test('that is known not to be ready has no note', async () => {
+    const { fleet, ask } = fleetOf();
+    const metadata = { name: 'a', uid: 'a', resourceVersion: '1' };
+    fleet.nodeHandlers.onUpsert(fleet.observe({ metadata, spec: {}, status: { conditions: [] } }));
+    const check = { name: 'check', condition: { type: 'example.com/Kernel', missing: 'Fail' } };
+    expect((await ask([service('new', { checks: [check] })])).notes).toEqual([]);
+  });
+
+  test('that selects no node has a note', async () => {
     const { addNode, ask } = fleetOf();
     addNode('a');
-    const publish = { label: 'example.com/ready' };
-    const { nodes, notes } = await ask([service('new', { checks: [DRIVER], publish })]);
-    expect(notes).toEqual([]);
-    expect(nodes.flatMap(({ changes }) => changes)).toEqual([]);
-    const probed = await ask([service('new', { checks: [PORT], publish })]);
-    expect(probed.notes).toEqual([
-      "What the agents' probes of new will say is not known yet where it is new or changed: until then nothing is set for it",
+    const nodeSelector = { matchLabels: { tier: 'none' } };
+    expect((await ask([service('new', { nodeSelector, checks: [DRIVER] })])).notes).toEqual([
+      'The nodeSelector of new selects no node',
     ]);
   });
 

@@ -3,13 +3,12 @@ import type { DiffDocument, DiffedNode, DiffRequest } from '@rollcall/common/con
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { reservedKeys, sortPoolLabels } from '../decide/labelers/pool-keys.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
-import { WhatIf, type WhatIfOptions } from '../decide/what-if.ts';
+import { type ProposedReadiness, WhatIf, type WhatIfOptions } from '../decide/what-if.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeObject, Pod } from '../kube/objects.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import type { ServiceKeys } from '../model/keys/key-entry.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
-import { probeChecksOf } from '../model/services.ts';
 import { isPoolLabelKind, type ObservedPoolLabelSet, observePoolLabelSet } from '../state/pool-label-sets.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
@@ -64,12 +63,21 @@ export async function diff(
   const whatIf = new WhatIf(labelerOptions, proposal, momentOf(clock));
   const names = queries.names();
   const nodes: DiffedNode[] = [];
+  const outlooks = new Map(
+    services.flatMap(({ name }) => (proposed.refusals.has(name) ? [] : [[name, new Outlook(name)]])),
+  );
   for (const name of names) {
-    const node = diffed(name, queries, whatIf);
-    if (node) nodes.push(node);
+    const evaluation = queries.evaluate(name);
+    if (evaluation) {
+      const readiness = whatIf.readinessOn(evaluation.evaluated);
+      for (const [service, outlook] of outlooks) outlook.add(name, readiness.get(service));
+      const changes = whatIf.changesOn(evaluation, readiness);
+      const { pool } = evaluation.evaluated;
+      if (changes.length > 0) nodes.push({ name, ...(pool === undefined ? {} : { pool }), changes, evicted: [] });
+    }
     await slices.pause();
   }
-  const notes = notesOn(services, proposed.refusals);
+  const notes = [...outlooks.values()].flatMap((outlook) => outlook.note() ?? []);
   const before = keysOf(config, serviceRegistry.services());
   const isIgnored = (label: string) => !config.evictReadiness && (before.isOfService(label) || keys.isOfService(label));
   if (config.evict) await addEvictions(nodes, isIgnored, options, notes);
@@ -87,12 +95,38 @@ function keysOf(config: CoordinatorConfig, services: readonly ServiceKeys[]): Ke
   return keys;
 }
 
-function diffed(name: string, queries: NodeQueries, whatIf: WhatIf): DiffedNode | undefined {
-  const evaluation = queries.evaluate(name);
-  const changes = evaluation ? whatIf.changesOn(evaluation) : [];
-  if (!evaluation || changes.length === 0) return undefined;
-  const { pool } = evaluation.evaluated;
-  return { name, ...(pool === undefined ? {} : { pool }), changes, evicted: [] };
+/** What cannot be said yet of a proposed service: no agent has made its checks, or what they need is not watched. */
+class Outlook {
+  readonly #service: string;
+  #selected = 0;
+  #unknown = 0;
+  #example: { node: string; reason: string } | undefined;
+
+  constructor(service: string) {
+    this.#service = service;
+  }
+
+  /** `readiness`: absent on a node that the service does not select. */
+  add(node: string, readiness: ProposedReadiness | undefined): void {
+    if (!readiness) return;
+    this.#selected += 1;
+    if (readiness.state !== 'unknown') return;
+    this.#unknown += 1;
+    this.#example ??= { node, reason: unknownsOf(readiness) };
+  }
+
+  note(): string | undefined {
+    if (this.#selected === 0) return `The nodeSelector of ${this.#service} selects no node`;
+    if (!this.#example) return undefined;
+    const { node, reason } = this.#example;
+    const where = `${this.#unknown} of ${this.#selected} nodes`;
+    return `Whether ${this.#service} would be ready on ${where} is not known yet, and nothing changes there until it is (${node}: ${reason})`;
+  }
+}
+
+function unknownsOf({ reason, checks = [] }: ProposedReadiness): string {
+  const unknown = checks.filter(({ state }) => state === 'unknown');
+  return unknown.length === 0 ? reason : unknown.map((check) => `${check.name}: ${check.reason}`).join('; ');
 }
 
 function sort(objects: readonly object[], { poolNamespace }: CoordinatorConfig, nowMs: number): Sorted {
@@ -123,15 +157,6 @@ function sort(objects: readonly object[], { poolNamespace }: CoordinatorConfig, 
     else sorted.problems.push(`${kind} ${namespace}/${name} is ignored: rollcall reads only those in ${poolNamespace}`);
   }
   return sorted;
-}
-
-function notesOn(services: readonly ObservedNodeService[], refusals: ReadonlyMap<string, unknown>): string[] {
-  return services.flatMap(({ name, service }) => {
-    if (refusals.has(name) || probeChecksOf(service).length === 0) return [];
-    return [
-      `What the agents' probes of ${name} will say is not known yet where it is new or changed: until then nothing is set for it`,
-    ];
-  });
 }
 
 /** Pods that would have no place any more on the nodes that would lose a label, or its value. */

@@ -34,6 +34,9 @@ export type ProposedChange = {
   reason: string;
 };
 
+/** Whether a proposed service would be ready on a node. */
+export type ProposedReadiness = Pick<ServiceReadiness, 'state' | 'reason' | 'checks'>;
+
 export type WhatIfOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'>;
 
 /** Plans nodes with another configuration. Guards that delay are left out. */
@@ -58,17 +61,21 @@ export class WhatIf {
     });
   }
 
-  changesOn({ node, evaluated, intent }: Pick<Evaluation, 'node' | 'evaluated' | 'intent'>): ProposedChange[] {
+  changesOn(
+    { node, evaluated, intent }: Pick<Evaluation, 'node' | 'evaluated' | 'intent'>,
+    readiness = this.readinessOn(evaluated),
+  ): ProposedChange[] {
     const { poolLabelSet } = this.#proposal;
     const then: EvaluatedNode = {
       ...evaluated,
-      readiness: this.#readinessOn(evaluated),
+      readiness,
       poolLabelSet: poolLabelSet(evaluated.pool),
     };
     return differences(node, intent, intentOf(this.#labelers, then));
   }
 
-  #readinessOn(evaluated: EvaluatedNode): NodeReadiness {
+  /** The proposed services that select the node. */
+  readinessOn(evaluated: EvaluatedNode): NodeReadiness {
     const readiness = new Map<string, ServiceReadiness>();
     const started = startedServices(evaluated);
     for (const service of this.#proposal.services) {

@@ -17,6 +17,8 @@ function object(name: string, spec: NodeService['spec'], createdAt = '2026-01-01
   return observeNodeService({ metadata, spec: { checks: [PORT], ...spec } });
 }
 
+const many = (count: number) => Array.from({ length: count }, (_, index) => ({ ...PORT, name: `c${index}` }));
+
 const OPTIONS: AcceptanceOptions = {
   builtIn: [GITPOD],
   keys: registryOf({ watchedServices: [GITPOD], poolLabels: ['agentpool'] }),
@@ -200,6 +202,11 @@ describe('a service is refused', () => {
     ],
     ['a label in a domain of taints', { publish: { label: 'readiness.k8s.io/a' } }, 'KeyRefused'],
     ['an unknown field', { pubish: {} }, 'UnknownField'],
+    ['no check', { checks: [] }, 'InvalidChecks'],
+    ['17 checks', { checks: many(17) }, 'InvalidChecks'],
+    ['two checks of one name', { checks: [PORT, PORT] }, 'InvalidChecks'],
+    ['9 checks in anyOf', { checks: [{ name: 'any', anyOf: many(9) }] }, 'InvalidChecks'],
+    ['two checks of one name in anyOf', { checks: [{ name: 'any', anyOf: [PORT, PORT] }] }, 'InvalidChecks'],
     ["a condition of the kubelet's", { publish: { condition: 'Ready' } }, 'KeyRefused'],
     ['a condition of networks', { publish: { condition: 'NetworkUnavailable' } }, 'KeyRefused'],
     ['a condition for which Karpenter replaces nodes', { publish: { condition: 'StorageReady' } }, 'KeyRefused'],

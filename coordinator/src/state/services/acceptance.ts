@@ -14,6 +14,7 @@ import {
   conditionChecksOf,
   probeChecksOf,
   type Service,
+  type ServiceCheck,
   type ServiceProbe,
   singleChecksOf,
 } from '../../model/services.ts';
@@ -169,6 +170,9 @@ export type AcceptanceOptions = {
 
 /** The maximum length of the part of a label's key after the slash. */
 const LABEL_NAME_MAX = 63;
+/** How many checks a service may have, and an `anyOf` in it. */
+const CHECKS_MAX = 16;
+const ANY_OF_MAX = 8;
 
 /** What pods of a service are the cause of, and the end. */
 const NOT_TOLERATED = 'TaintNotTolerated';
@@ -202,6 +206,7 @@ export function refusalsOf(
     const { service } = object;
     const refusal =
       unknownField(object) ??
+      invalidChecks(service.checks) ??
       unknownDevice(service) ??
       kubeletCondition(service) ??
       (names.has(service.name) ? nameTaken(service) : undefined) ??
@@ -231,6 +236,18 @@ function byAge(a: ObservedNodeService, b: ObservedNodeService): number {
 function unknownField({ unknownField: field }: ObservedNodeService): Refusal | undefined {
   if (field === undefined) return undefined;
   return { reason: 'UnknownField', message: `${field} is not known to this version of rollcall` };
+}
+
+/** The API server refuses these by the schema of the CRD; `diff` has objects that it has not seen. */
+function invalidChecks(checks: readonly ServiceCheck[], most = CHECKS_MAX): Refusal | undefined {
+  const refusal = (message: string): Refusal => ({ reason: 'InvalidChecks', message });
+  if (checks.length === 0) return refusal('A list of checks is empty: give it a check');
+  if (checks.length > most)
+    return refusal(`A list has ${checks.length} checks, and may have ${most}: use several NodeServices`);
+  const names = checks.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) return refusal(`Several checks have the name ${twice}: give each a name of its own`);
+  return firstOf(checks, (check) => (check.kind === 'anyOf' ? invalidChecks(check.checks, ANY_OF_MAX) : undefined));
 }
 
 function unknownDevice(service: Service): Refusal | undefined {
