@@ -4,6 +4,7 @@ import {
   apiServerVersion,
   clusterAutoscaler,
   karpenter,
+  nodeReadinessRules,
   nodesThere,
   otherLabelers,
   rightsToInstall,
@@ -34,6 +35,7 @@ export const PRE_CHECKS: readonly Check[] = [
   otherLabelers,
   clusterAutoscaler,
   karpenter,
+  nodeReadinessRules,
   gitpodNamespace,
 ];
 
@@ -58,4 +60,5 @@ export const CHECKS: readonly Check[] = [
   otherLabelers,
   clusterAutoscaler,
   karpenter,
+  nodeReadinessRules,
 ];

@@ -4,6 +4,7 @@ import {
   apiServerVersion,
   clusterAutoscaler,
   karpenter,
+  nodeReadinessRules,
   nodesThere,
   otherLabelers,
   rightsToInstall,
@@ -208,6 +209,28 @@ describe('Karpenter', () => {
     expect(await of([pool('p')], services('readiness.k8s.io/x'))).toBe(
       'Karpenter knows every taint that rollcall writes (1 NodePool)',
     );
+  });
+});
+
+describe('NodeReadinessRules', () => {
+  const of = (value: object[]) =>
+    resultOf(nodeReadinessRules, {
+      readinessRules: { value: value as never },
+      ...services('readiness.k8s.io/x', 'readiness.k8s.io/y'),
+    });
+  const rule = (name: string, key: string) => ({ metadata: { name }, spec: { taint: { key, effect: 'NoSchedule' } } });
+
+  test('may write other taints, or be none', async () => {
+    const well = 'no NodeReadinessRule writes a taint that rollcall writes';
+    expect(await of([rule('a', 'readiness.k8s.io/a'), { metadata: { name: 'b' } }])).toBe(well);
+    expect(await resultOf(nodeReadinessRules, services('readiness.k8s.io/x'))).toBe(well);
+  });
+
+  test('that write the same taint are named', async () => {
+    expect(await of([rule('a', 'readiness.k8s.io/y')])).toEqual([
+      "warn: The NodeReadinessRule a writes readiness.k8s.io/y, as rollcall does: they would undo each other's changes",
+      expect.stringContaining('delete nodereadinessrule/a'),
+    ]);
   });
 });
 

@@ -131,6 +131,18 @@ export const karpenter: Check = (evidence) => {
   return result(findings, `Karpenter knows every taint that rollcall writes (${count(pools.length, 'NodePool')})`);
 };
 
+export const nodeReadinessRules: Check = (evidence) => {
+  const taints = taintsOf(evidence);
+  const findings = orWhenMissing(evidence.readinessRules, []).flatMap(({ metadata, spec }): Finding[] => {
+    const key = spec?.taint?.key;
+    if (key === undefined || !taints.includes(key)) return [];
+    const text = `The NodeReadinessRule ${metadata.name} writes ${key}, as rollcall does: they would undo each other's changes`;
+    const cure = `let the NodeService publish a condition instead of the taint, and name the condition in the rule; or delete nodereadinessrule/${metadata.name}`;
+    return [{ severity: 'warn', text, cure }];
+  });
+  return result(findings, 'no NodeReadinessRule writes a taint that rollcall writes');
+};
+
 /** Programs that write keys which rollcall decides as well: by their image. */
 const LABELERS: readonly { image: RegExp; name: string }[] = [
   { image: /\/node-labeler(?:[:@]|$)/, name: "Gitpod's node-labeler" },

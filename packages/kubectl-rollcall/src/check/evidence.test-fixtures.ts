@@ -88,6 +88,7 @@ export function evidence(change: Partial<Evidence> = {}): Evidence {
     crds: { value: ['nodeservices.rollcall.dev', 'nodepoollabels.rollcall.dev'] },
     nodeServices: { value: [] },
     karpenterPools: gone,
+    readinessRules: gone,
     networkPolicies: { value: [] },
     may: async () => ({ value: true }),
     podsWith: async () => ({ value: [{ metadata: { name: 'ws-daemon', namespace: 'default' } }] }),

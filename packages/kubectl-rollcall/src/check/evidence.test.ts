@@ -33,6 +33,7 @@ describe('evidence', () => {
       '/apis/apiextensions.k8s.io/v1/customresourcedefinitions': list(object('crd')),
       '/apis/rollcall.dev/v1alpha1/nodeservices': list(object('service')),
       '/apis/karpenter.sh/v1/nodepools': list(object('pool')),
+      '/apis/readiness.node.x-k8s.io/v1alpha1/nodereadinessrules': list(object('rule')),
       '/apis/networking.k8s.io/v1/namespaces/ns/networkpolicies': list(object('net')),
     });
     expect(found).toMatchObject({
@@ -54,6 +55,7 @@ describe('evidence', () => {
       crds: { value: ['crd'] },
       nodeServices: { value: [object('service')] },
       karpenterPools: { value: [object('pool')] },
+      readinessRules: { value: [object('rule')] },
       networkPolicies: { value: [object('net')] },
     });
   });

@@ -76,6 +76,8 @@ export type Evidence = {
   karpenterPools: Read<
     { metadata: { name: string }; spec?: { template?: { spec?: { startupTaints?: { key: string }[] } } } }[]
   >;
+  /** NodeReadinessRules of node-readiness-controller. */
+  readinessRules: Read<{ metadata: { name: string }; spec?: { taint?: { key: string } } }[]>;
   networkPolicies: Read<NetworkPolicy[]>;
   /** Whether the current user, or the named account, has a right. */
   may: (right: Right, user?: string) => Promise<Read<boolean>>;
@@ -119,6 +121,7 @@ export async function gather(kube: KubeApi, namespace: string, nowMs: number): P
     }),
     nodeServices: list<NodeService>('/apis/rollcall.dev/v1alpha1/nodeservices'),
     karpenterPools: list<{ metadata: { name: string } }>('/apis/karpenter.sh/v1/nodepools'),
+    readinessRules: list<{ metadata: { name: string } }>('/apis/readiness.node.x-k8s.io/v1alpha1/nodereadinessrules'),
     networkPolicies: list<NetworkPolicy>(`/apis/networking.k8s.io/v1/${inNamespace}/networkpolicies`),
   });
   const { deployments, daemonSets, ...rest } = first;
