@@ -10,7 +10,6 @@ import {
   nodePoolLabels,
   POOL,
   poolLabelsPath,
-  poolsPath,
   register,
 } from './pool-cluster.ts';
 import { PoolStage } from './pool-stage.ts';
@@ -106,7 +105,10 @@ test('the CRD of one kind that is deleted takes its own labels along, and none o
   const since = stage.states.mark(ours);
   await stage.api.delete(BANZAI);
   await stage.until(theirs, { labels: { tier: undefined }, managed: undefined });
-  await waitFor('the CRD to be gone', async () => (await stage.api.exchange('GET', poolsPath())).status === 404);
+  const leader = await stage.rig.leader();
+  const isAbsent = ({ resource, msg }: { resource?: unknown; msg?: unknown }) =>
+    resource === 'nodepoollabelsets' && msg === 'Resource not served; treating it as empty';
+  await waitFor('the CRD to count as absent', () => leader.logs.some(isAbsent), { timeoutMs: 60_000 });
   await stage.until(await stage.node('ours'), { labels: { tier: 'ours' }, managed: ['tier'] });
   expect(since().filter(({ labels }) => labels['tier'] !== 'ours')).toEqual([]);
 });
