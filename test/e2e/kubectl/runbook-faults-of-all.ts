@@ -112,7 +112,8 @@ export const OF_PROGRAMS: readonly Fault[] = [
       await expectAnswer(standby, 200);
       await stage.untilScraped(standby.name);
       await leader.kill('SIGSTOP');
-      setTimeout(() => void leader.kill('SIGCONT'), 1200);
+      // A standby gives up after half a second.
+      setTimeout(() => void leader.kill('SIGCONT'), 300);
       await expectAnswer(standby, 200);
     },
     seen: () => [{ query: 'rollcall_coordinator_queue_depth', says: /"value"/ }],
