@@ -18,5 +18,6 @@ export const ALONE: Readonly<Record<string, string>> = {
   'test/e2e/pools/race.test.ts': 'pods in a race with the coordinator',
   'test/e2e/services/live.test.ts': 'a withdrawal within a second',
   'test/e2e/scheduler/burst.test.ts': 'as many pods as the scheduler can place',
+  'test/e2e/scheduler/harm.test.ts': 'seconds that pods wait for a coordinator that hangs',
   'test/soak/soak.test.ts': 'as much as a machine bears at once',
 };

@@ -99,6 +99,40 @@ test('a node is not closed by a pod that was Ready once, nor by one that has sta
   expect(await stage.nodeOf('third')).toBe(nodeName(0));
 });
 
+test('a pod that waits for its volume counts on its node also after a failover', async () => {
+  await stage.api.post('/apis/storage.k8s.io/v1/storageclasses', {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'never' },
+    provisioner: 'never.example.com',
+    volumeBindingMode: 'WaitForFirstConsumer',
+  });
+  await stage.api.post('/api/v1/namespaces/default/persistentvolumeclaims', {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'never' },
+    spec: {
+      storageClassName: 'never',
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '1Gi' } },
+    },
+  });
+  const spec = on(nodeName(3));
+  const volumes = [{ name: 'never', persistentVolumeClaim: { claimName: 'never' } }];
+  await stage.workspace('volume', {}, { ...spec, volumes });
+  await waitFor('kube-scheduler to choose a node', async () => {
+    const { status } = await stage.api.get<PodObject & { status: { nominatedNodeName?: string } }>(`${PODS}/volume`);
+    return status.nominatedNodeName === nodeName(3);
+  });
+  await stage.workspace('before', {}, spec);
+  expect(await stage.untilRefused('before')).toContain('already starting on the node (1)');
+  await stage.rig.endCoordinator(await stage.rig.leader(), 'SIGKILL');
+  await stage.rig.addCoordinator();
+  await stage.rig.leader();
+  await stage.workspace('after', {}, spec);
+  expect(await stage.untilRefused('after')).toContain('already starting on the node (1)');
+});
+
 test('two schedulers at once give no node more than may start there', async () => {
   const config = (await schedulerProfile(stage.port))
     .replace('schedulerName: default-scheduler', 'schedulerName: another-default')

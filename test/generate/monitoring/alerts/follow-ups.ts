@@ -171,10 +171,10 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallExtenderSlow',
-    threshold: { value: 0.5, help: 'Duration of the slowest percent, in seconds.' },
+    threshold: { value: 0.25, help: 'Duration of the slowest percent, in seconds.' },
     expr:
       'histogram_quantile(0.99, sum by (namespace, verb, le)' +
-      ` (rate(rollcall_coordinator_extender_duration_seconds_bucket{${QUESTIONS}}[5m]))) > 0.5`,
+      ` (rate(rollcall_coordinator_extender_duration_seconds_bucket{${QUESTIONS}}[5m]))) > 0.25`,
     for: '10m',
     severity: 'warning',
     summary: 'Requests of kube-scheduler are slow',
@@ -182,17 +182,17 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
       'One in a hundred requests ({{ $labels.verb }}) to {{ $labels.namespace }} takes more than {{ $value | humanizeDuration }}.',
     cases: [
       {
-        name: 'between one and two seconds',
+        name: 'between a quarter and half of a second',
         series: {
-          [tookAtMost('filter', '1')]: '0x30',
-          [tookAtMost('filter', '2')]: '0+60x30',
+          [tookAtMost('filter', '0.25')]: '0x30',
+          [tookAtMost('filter', '0.5')]: '0+60x30',
           [tookAtMost('filter', '+Inf')]: '0+60x30',
         },
         after: '20m',
         fires: [
           {
             labels: { ...ROLLCALL, verb: 'filter' },
-            says: 'One in a hundred requests (filter) to rollcall takes more than 1.99s.',
+            says: 'One in a hundred requests (filter) to rollcall takes more than 497.5ms.',
           },
         ],
       },
