@@ -90,6 +90,7 @@ describe('of the status of a Node the coordinator may', () => {
 describe('of the status of a Node the coordinator may not', () => {
   test.each<[string, object, RegExp]>([
     ["change a condition of the kubelet's", condition('Ready', 'False'), /conditions of others/],
+    ['set one of maintenance', condition('DrainInProgress'), /conditions of others/],
     ['set one of networks', condition('NetworkUnavailable'), /conditions of others/],
     ['change a foreign one', condition(FOREIGN), /conditions of others/],
     ['set one outside of its prefixes', condition('StorageReady'), /conditions of others/],

@@ -1,3 +1,4 @@
+import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
 import {
   FIELD_MANAGER,
   IMPLIED_LABELS_ANNOTATION,
@@ -151,7 +152,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
   ];
 }
 
-const KUBELETS = celList(KUBELET_CONDITIONS);
+const KUBELETS = celList([...KUBELET_CONDITIONS, ...LIFECYCLE_CONDITIONS]);
 // Expressions about the label `k`.
 const IS_OF_SERVICE = 'variables.servicePrefixes.exists(p, k.startsWith(p))';
 // A label with a prefix for taints is not ours: kubelets may not set such labels.

@@ -201,6 +201,7 @@ describe('a service is refused', () => {
     ['a label in a domain of taints', { publish: { label: 'readiness.k8s.io/a' } }, 'KeyRefused'],
     ['an unknown field', { pubish: {} }, 'UnknownField'],
     ["a condition of the kubelet's", { publish: { condition: 'Ready' } }, 'KeyRefused'],
+    ['a condition of maintenance', { publish: { condition: 'MaintenanceInProgress' } }, 'KeyRefused'],
     ['a condition of networks', { publish: { condition: 'NetworkUnavailable' } }, 'KeyRefused'],
     ['a condition for which Karpenter replaces nodes', { publish: { condition: 'StorageReady' } }, 'KeyRefused'],
     ['a condition that is no qualified name', { publish: { condition: 'a b' } }, 'KeyRefused'],
