@@ -118,7 +118,10 @@ export type ServicePods = {
   optional?: true;
 };
 
-/** How agents ask it. Omitted times and thresholds default to the agents' flags. */
+/**
+ * How agents ask it. Built-in services omit times and thresholds, which default to the agents' flags; NodeServices have
+ * them always.
+ */
 export type ServiceProbe = {
   spec: ProbeSpec;
   /** Absent where the service is at a path. */

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { CsiNode, StorageHealthCondition } from '../kube/objects.ts';
 
 /** Which CSI drivers are on a node. */
@@ -23,6 +22,10 @@ export function observeCsiNode({ metadata, spec, status }: CsiNode): ObservedCsi
     drivers: spec?.drivers?.map(({ name }) => name).sort() ?? [],
     storageProblems: new Map(problems),
   };
+}
+
+function contentOf({ nodeUid, drivers, storageProblems }: ObservedCsiNode): string {
+  return JSON.stringify([nodeUid, drivers, [...storageProblems]]);
 }
 
 function problemOf({ status, reason = '', message = '' }: StorageHealthCondition): string {
@@ -58,7 +61,7 @@ export class CsiNodes {
   upsert(next: ObservedCsiNode): void {
     const before = this.#byName.get(next.name);
     this.#byName.set(next.name, next);
-    if (!isDeepStrictEqual(before, next)) this.#onChange(next.name);
+    if (!before || contentOf(before) !== contentOf(next)) this.#onChange(next.name);
   }
 
   remove({ name }: Pick<ObservedCsiNode, 'name'>): void {

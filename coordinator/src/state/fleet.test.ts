@@ -156,7 +156,16 @@ test('a node that is gone is expected no more, and no guard holds because of it'
   expect(stateOf('n0')).toEqual({ state: 'unheard' });
   await pass(40, names.slice(7));
   expect(stateOf('n0')).toEqual({ state: 'silent' });
-  expect(fleet.countByFreshness()).toEqual({ fresh: 3, leaving: 0, unheard: 0, silent: 1, absent: 0 });
+  const count = { fresh: 3, leaving: 0, unheard: 0, silent: 1, absent: 0, maintenance: 0 };
+  expect(fleet.countByFreshness()).toEqual(count);
+  const becomes = (type: string, name = 'n0') => {
+    const metadata = { name, uid: `uid-${name}`, resourceVersion: '2' };
+    fleet.nodeHandlers.onUpsert(fleet.observe({ metadata, status: { conditions: [{ type, status: 'True' }] } }));
+    return fleet.countByFreshness();
+  };
+  expect(becomes('MaintenancePlanned')).toEqual(count);
+  expect(becomes('DrainInProgress', 'n8')).toEqual(count);
+  expect(becomes('DrainInProgress')).toEqual({ ...count, silent: 0, maintenance: 1 });
 });
 
 test('a Node of the same name with another uid is another, of which nothing was heard', async () => {

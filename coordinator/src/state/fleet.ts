@@ -1,4 +1,5 @@
 import { type Clock, momentOf } from '@rollcall/common/clock.ts';
+import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
 import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
 import { isOlderVersion, type Node } from '../kube/objects.ts';
 import { poolOf } from '../model/pools.ts';
@@ -12,7 +13,7 @@ import { inventoryOf } from './machines.ts';
 import { type Collection, eventHandlersOf, NodeIndexer } from './node-indexer.ts';
 import type { NodeRecord } from './node-record.ts';
 import { type NodeChange, NodeStore } from './node-store.ts';
-import { NO_CONDITION_OWNERS } from './observed-conditions.ts';
+import { lifecycleOf, NO_CONDITION_OWNERS } from './observed-conditions.ts';
 import { type ObservedNode, observeNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
@@ -345,9 +346,15 @@ export class Fleet {
     return this.poolLabelSets.of(this.#poolOf(name));
   }
 
-  countByFreshness(): Record<Freshness['state'], number> {
-    const count = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0 };
-    for (const record of this.#term.records()) count[this.freshness.of(record).state] += 1;
+  /** A node that is drained, shut down or in maintenance is no reason for an alert: if no agent is heard, it counts apart. */
+  countByFreshness(): Record<Freshness['state'] | 'maintenance', number> {
+    const count = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0, maintenance: 0 };
+    for (const record of this.#term.records()) {
+      const { state } = this.freshness.of(record);
+      const isUnheard = state === 'silent' || state === 'absent';
+      const node = isUnheard ? this.node(record.name) : undefined;
+      count[node && isDisturbed(lifecycleOf(node)) ? 'maintenance' : state] += 1;
+    }
     return count;
   }
 

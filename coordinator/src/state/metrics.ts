@@ -4,7 +4,7 @@ import type { Freshness } from './presence.ts';
 
 /** The values of the gauges, computed when they are read. A standby hears no agents, and returns nothing. */
 export type FleetSources = {
-  countByFreshness: () => Readonly<Partial<Record<Freshness['state'], number>>>;
+  countByFreshness: () => Readonly<Partial<Record<Freshness['state'] | 'maintenance', number>>>;
   activeGuards: () => readonly string[];
   heldBack: () => number;
   /** What guards keep on nodes for now, although it should go. */
@@ -31,7 +31,7 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   const registers = [registry];
   new Gauge({
     name: 'rollcall_coordinator_nodes',
-    help: 'Nodes by the state of their agent, on the leader: fresh, leaving, unheard (no report to this leader yet), silent, absent.',
+    help: 'Nodes by the state of their agent, on the leader: fresh, leaving, unheard (no report to this leader yet), silent, absent, maintenance (silent or absent, on a node that is drained, shut down or in maintenance by its conditions).',
     labelNames: ['state'],
     registers,
     collect() {

@@ -1,3 +1,4 @@
+import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
 import { FIELD_MANAGER, KUBELET_CONDITIONS } from '@rollcall/common/well-known.ts';
 import type { ManagedFieldsEntry, Node, NodeCondition } from '../kube/objects.ts';
 
@@ -104,5 +105,12 @@ export function sameOwners(a: ConditionOwners, b: ConditionOwners): boolean {
     isSame(a.touched, b.touched) &&
     a.rivals.size === b.rivals.size &&
     [...a.rivals].every(([type, rival]) => b.rivals.get(type) === rival)
+  );
+}
+
+/** Types of the lifecycle conditions that are True on a node; none while its conditions are not watched. */
+export function lifecycleOf({ conditions = [] }: { conditions?: readonly ObservedCondition[] | undefined }): string[] {
+  return conditions.flatMap(({ type, status }) =>
+    status === 'True' && LIFECYCLE_CONDITIONS.includes(type) ? type : [],
   );
 }

@@ -55,6 +55,11 @@ export function taintText({ key, value, effect }: ServiceTaint): string {
   return `${key}=${value}:${effect}`;
 }
 
+/** Whether nodes note when the service was ready on them for the first time. */
+export function isStartNoted({ mode, startupDeadlineMs, origin }: Service): boolean {
+  return origin.kind === 'object' && (mode === 'Startup' || startupDeadlineMs !== undefined);
+}
+
 /** Whether a service was ready on the node once, by what the Node records; it is recorded where something depends on it. */
 export function wasReady({ name, origin }: Service, started: ReadonlyMap<string, string>): boolean {
   return origin.kind === 'object' && started.get(name) === origin.uid;

@@ -48,6 +48,10 @@ export type NodeSummary = {
   services: Readonly<Record<string, ServiceState>>;
   /** Services that came and went too often, and count as not ready for a while. */
   heldBack: readonly string[];
+  /** Conditions about drains, maintenance and shutdown that are True; absent where none is, or conditions are not watched. */
+  lifecycle?: readonly string[];
+  /** Services that the node waits for since its creation; absent where there are none. */
+  starting?: readonly (StartingDocument & { service: string; checks: readonly string[] })[];
   /** Keys that another client keeps changing. */
   contested: readonly string[];
   /** Keys that are left out, because another manager owns them or the API server refuses them. */
@@ -55,6 +59,12 @@ export type NodeSummary = {
   /** Whether something is about to be written; in a dry run, whether something would be. */
   pending: boolean;
 };
+
+/**
+ * A service of mode Startup, or with a startup deadline, was never ready on the node. `since`: the creation of the node;
+ * `deadline`: the end of the startup deadline, where there is one.
+ */
+export type StartingDocument = { since: string; deadline?: string };
 
 /** `GET /v1/nodes` */
 export type NodesDocument = {
@@ -181,6 +191,8 @@ export type NodeDocument = {
     version?: string | undefined;
     lastReportSecondsAgo?: number;
   };
+  /** Conditions about drains, maintenance and shutdown that are True; none while conditions are not watched. */
+  lifecycle?: readonly string[];
   services: readonly NodeServiceDocument[];
   /** The known accelerators; absent while no agent has told. */
   accelerators?: readonly AcceleratorDocument[] | undefined;
@@ -213,6 +225,7 @@ export type NodeServiceDocument = {
   /** What the evidence says, where a guard or its coming and going keeps the state from being that. */
   evidence?: { state: ServiceState; reason: string } | undefined;
   heldBack?: { until: string; falls: number } | undefined;
+  starting?: StartingDocument | undefined;
   /** The verdict of each check by the evidence; none where the service was not checked. */
   checks: readonly CheckDocument[];
   /** The pods of it on the node. */

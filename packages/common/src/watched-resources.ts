@@ -1,8 +1,8 @@
 /**
- * When a resource is watched: always, while Gitpod is known, while a service names a CSI driver, or while a rule asks for
- * it. Pods are watched in the namespaces that services, holds and the agents name.
+ * When a resource is watched: always, while Gitpod is known, while a service names a CSI driver, while a rule asks for it,
+ * or while a rule or a check does. Pods are watched in the namespaces that services, holds and the agents name.
  */
-type WatchedWhen = 'always' | 'gitpod' | 'csi-driver' | 'rule';
+type WatchedWhen = 'always' | 'gitpod' | 'csi-driver' | 'rule' | 'rule-or-check';
 
 /**
  * What it means that a resource cannot be listed. `wait`: nothing is decided before it can be. `empty`: a resource that is
@@ -125,7 +125,7 @@ export const WATCHED = {
     version: 'v1',
     resource: 'resourceslices',
     title: 'ResourceSlices',
-    when: 'rule',
+    when: 'rule-or-check',
     unlisted: 'unknown',
     verbs: WATCH,
   },

@@ -91,6 +91,7 @@ describe('of the status of a Node the coordinator may', () => {
 describe('of the status of a Node the coordinator may not', () => {
   test.each<[string, object, RegExp]>([
     ["change a condition of the kubelet's", condition('Ready', 'False'), /conditions of others/],
+    ['set one of maintenance', condition('DrainInProgress'), /conditions of others/],
     ['set one of networks', condition('NetworkUnavailable'), /conditions of others/],
     ['change a foreign one', condition(FOREIGN), /conditions of others/],
     ['set one that is not listed', condition('example.com/Unlisted'), /conditions of others/],

@@ -239,6 +239,11 @@ describe('the API server refuses', () => {
     ['a taint of no effect', published({ taint: { key: 'a', effect: 'NoEntry' } }), /Unsupported value: "NoEntry"/],
     ['a CA that is no base64', checking({ https: { port: 1, caBundle: '-----' } }), /\.https\.caBundle/],
     ['a condition that is none', published({ condition: 'a b' }), /not a valid key/],
+    [
+      'a condition of maintenance',
+      published({ condition: 'DrainInProgress' }),
+      /those who drain and maintain nodes write/,
+    ],
     ["a condition of the kubelet's", published({ condition: 'Ready' }), /kubelets and networks write this condition/],
   ])('%s', async (_what, spec, message) => expect(await problemOf(spec)).toMatch(message));
 

@@ -1,3 +1,4 @@
+import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
 import { KUBERNETES_DOMAINS } from '@rollcall/common/reserved-domains.ts';
 import {
   DO_NOT_DISRUPT,
@@ -167,7 +168,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
   ];
 }
 
-const KUBELETS = celList(KUBELET_CONDITIONS);
+const KUBELETS = celList([...KUBELET_CONDITIONS, ...LIFECYCLE_CONDITIONS]);
 // Expressions about the label `k`.
 const IS_OF_SERVICE = 'variables.servicePrefixes.exists(p, k.startsWith(p))';
 const IS_OF_KUBERNETES = isInDomains(celList(KUBERNETES_DOMAINS));

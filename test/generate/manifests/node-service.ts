@@ -1,3 +1,4 @@
+import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
 import { KUBELET_CONDITIONS } from '@rollcall/common/well-known.ts';
 import { celList } from './cel.ts';
 import {
@@ -69,6 +70,10 @@ const publish = {
           validation(
             `!(self in ${celList(KUBELET_CONDITIONS)})`,
             'kubelets and networks write this condition: choose another type, such as example.com/EBSReady',
+          ),
+          validation(
+            `!(self in ${celList(LIFECYCLE_CONDITIONS)})`,
+            'those who drain and maintain nodes write this condition: choose another type, such as example.com/EBSReady',
           ),
         ],
       },

@@ -9,12 +9,20 @@ import type { NodeQueries } from './node-queries.ts';
 
 const SOME = { op: '>=', bound: [2] } as const;
 
+/** Judgements of services of mode Startup with this readiness. */
+function judgementsOf({ readiness = new Map() }: { readiness?: ReadonlyMap<string, object> }) {
+  const origin = { kind: 'object', uid: 'x', generation: 1, createdAtMs: 0 } as const;
+  return [...readiness].map(([name, shown]) => ({ service: serviceOf(name, { mode: 'Startup', origin }), shown }));
+}
+
 describe('a node in a line', () => {
   function summaryOf(evaluated: object, isPending = false) {
     return nodeSummary(
       {
         evaluate: (name: string) =>
-          name === 'n' ? { evaluated: { ...snapshot(), readiness: new Map(), ...evaluated } } : undefined,
+          name === 'n'
+            ? { evaluated: { ...snapshot(), readiness: new Map(), ...evaluated }, judgements: judgementsOf(evaluated) }
+            : undefined,
         planOf: () => (isPending ? {} : undefined),
         skippedOn: (name: string) => ({
           contested: [{ key: `contested of ${name}` }],
@@ -40,6 +48,27 @@ describe('a node in a line', () => {
       ...{ services: { a: 'ready', b: 'not-ready' }, heldBack: ['b'], pending: true },
     });
     expect(summaryOf({ freshness: { state: 'silent' } })).not.toHaveProperty('guard');
+  });
+
+  test('has the conditions about its lifecycle, and what it waits for since its creation, with the checks that fail', () => {
+    const checks = [
+      { name: 'pod', state: 'ready' },
+      { name: 'port', state: 'not-ready' },
+      { name: 'file', state: 'unknown' },
+    ];
+    const readiness = new Map<string, object>([
+      ['csi', { state: 'not-ready', checks }],
+      ['cni', { state: 'unknown' }],
+      ['dns', { state: 'ready' }],
+    ]);
+    const conditions = [{ type: 'Drained', status: 'True' }];
+    expect(summaryOf({ readiness, conditions, createdAtMs: 0 })).toMatchObject({
+      lifecycle: ['Drained'],
+      starting: [
+        { service: 'csi', checks: ['port', 'file'], since: '1970-01-01T00:00:00Z' },
+        { service: 'cni', checks: [], since: '1970-01-01T00:00:00Z' },
+      ],
+    });
   });
 
   test('is none for a node that is not there', () => {

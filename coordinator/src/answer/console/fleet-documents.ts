@@ -9,9 +9,10 @@ import type { ServiceTally } from '../../decide/service-tally.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../../model/config.ts';
 import { formatPredicate, type Service, type ServiceCheck } from '../../model/services.ts';
 import type { Fleet } from '../../state/fleet.ts';
+import { lifecycleOf } from '../../state/observed-conditions.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import type { LeadershipState } from '../../term/leadership-state.ts';
-import { planDocument } from './node-document.ts';
+import { planDocument, startingDocument } from './node-document.ts';
 import type { NodeQueries } from './node-queries.ts';
 
 /** A node in a line. */
@@ -22,6 +23,12 @@ export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | und
   const { unwritable, contested } = nodes.skippedOn(name);
   const { pool, freshness, agentVersion } = evaluated;
   const readiness = [...evaluated.readiness];
+  const lifecycle = lifecycleOf(evaluated);
+  const starting = evaluation.judgements.flatMap(({ service, shown }) => {
+    const document = startingDocument(service, evaluated);
+    const checks = shown.checks?.flatMap((check) => (check.state === 'ready' ? [] : check.name)) ?? [];
+    return document ? [{ service: service.name, checks, ...document }] : [];
+  });
   return {
     name,
     ...(pool === undefined ? {} : { pool }),
@@ -30,6 +37,8 @@ export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | und
     ...(agentVersion ? { agentVersion } : {}),
     services: Object.fromEntries(readiness.map(([service, { state }]) => [service, state])),
     heldBack: readiness.filter(([, { damping }]) => damping).map(([service]) => service),
+    ...(lifecycle.length > 0 ? { lifecycle } : {}),
+    ...(starting.length > 0 ? { starting } : {}),
     contested: contested.map(({ key }) => key),
     skipped: unwritable.map(({ key }) => key),
     pending: nodes.planOf(evaluation) !== undefined,

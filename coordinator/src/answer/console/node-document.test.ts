@@ -5,6 +5,7 @@ import type { ConditionChange } from '../../decide/intent/plan.ts';
 import { pod, snapshot } from '../../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
+import type { Service } from '../../model/services.ts';
 import { nodeDocument, planDocument } from './node-document.ts';
 import type { NodeFacts } from './node-queries.ts';
 
@@ -54,10 +55,36 @@ describe('a node', () => {
       name: 'n',
       uid: 'u',
       agent: { state: 'fresh' },
+      lifecycle: [],
       services: [],
       keys: [],
       changes: [],
     });
+  });
+
+  test('shows which conditions about its lifecycle are True', () => {
+    const conditions = [
+      { type: 'DrainInProgress', status: 'True' },
+      { type: 'MaintenanceInProgress', status: 'False' },
+      { type: 'example.com/Other', status: 'True' },
+    ];
+    expect(nodeDocument(factsOf({ evaluated: { conditions } }), []).lifecycle).toEqual(['DrainInProgress']);
+  });
+
+  test('shows since when it waits for a service that was never ready on it, and until when', () => {
+    const origin = { kind: 'object', uid: 'x', generation: 1, createdAtMs: 0 } as const;
+    const starting = (service: Partial<Service>, evaluated: object = {}, state = 'not-ready') => {
+      const readiness = new Map([['ws-daemon', { state, reason: '', cause: 'agent', sinceMs: NOW_MS }]]);
+      const facts = factsOf({ evaluated: { createdAtMs: NOW_MS, readiness, ...evaluated } });
+      return nodeDocument(facts, [{ ...SERVICE, origin, ...service }]).services[0]?.starting;
+    };
+    const annotations = { 'rollcall.dev/services-started': '{"node":"u","services":{"ws-daemon":"x"}}' };
+    expect(starting({ startupDeadlineMs: 60_000 })).toEqual({ since: NOW, deadline: '2026-01-01T00:01:00Z' });
+    expect(starting({ mode: 'Startup' }, {}, 'unknown')).toEqual({ since: NOW });
+    expect(starting({})).toBeUndefined();
+    expect(starting({ mode: 'Startup' }, {}, 'ready')).toBeUndefined();
+    expect(starting({ mode: 'Startup' }, { annotations })).toBeUndefined();
+    expect(starting({ mode: 'Startup' }, { readiness: new Map() })).toBeUndefined();
   });
 
   test('shows its pool, its agent and its workspaces', () => {

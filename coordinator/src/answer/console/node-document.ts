@@ -5,6 +5,7 @@ import type {
   NodeDocument,
   NodeServiceDocument,
   PendingDocument,
+  StartingDocument,
 } from '@rollcall/common/console.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { valueOn } from '../../decide/intent/changes.ts';
@@ -12,7 +13,9 @@ import type { IntentEntry } from '../../decide/intent/intent.ts';
 import type { ConditionChange, NodePlan } from '../../decide/intent/plan.ts';
 import type { EvaluatedNode } from '../../decide/labelers/labeler.ts';
 import type { Service } from '../../model/services.ts';
+import { lifecycleOf } from '../../state/observed-conditions.ts';
 import { podsOf } from '../../state/observed-pod.ts';
+import { isStartNoted, startedServices, wasReady } from '../../state/started-services.ts';
 import type { NodeFacts } from './node-queries.ts';
 
 /** The page that explains a node. Times are RFC 3339. */
@@ -27,6 +30,7 @@ export function nodeDocument(facts: NodeFacts, services: readonly Service[]): Om
       ...(evaluated.agentVersion ? { version: evaluated.agentVersion } : {}),
       ...(quietMs === undefined ? {} : { lastReportSecondsAgo: Math.round(quietMs / 100) / 10 }),
     },
+    lifecycle: lifecycleOf(evaluated),
     services: services.map((service) => serviceDocument(service, evaluated)),
     accelerators: acceleratorDocuments(evaluated),
     keys: [...intent.values()].map((entry) => keyDocument(entry, facts, services)),
@@ -49,8 +53,21 @@ function acceleratorDocuments({ machine, inventory }: EvaluatedNode): Accelerato
   }));
 }
 
-function serviceDocument(service: Service, { readiness, pods }: EvaluatedNode): NodeServiceDocument {
+/** `undefined` where the service was ready on the node once, or where that is not noted. */
+export function startingDocument(service: Service, node: EvaluatedNode): StartingDocument | undefined {
+  const { createdAtMs, readiness } = node;
+  const { name, startupDeadlineMs } = service;
+  const { state = 'ready' } = readiness.get(name) ?? {};
+  if (state === 'ready' || !isStartNoted(service) || wasReady(service, startedServices(node))) return undefined;
+  return {
+    since: rfc3339(createdAtMs),
+    ...(startupDeadlineMs === undefined ? {} : { deadline: rfc3339(createdAtMs + startupDeadlineMs) }),
+  };
+}
+
+function serviceDocument(service: Service, evaluated: EvaluatedNode): NodeServiceDocument {
   const { name } = service;
+  const { readiness, pods } = evaluated;
   const shown = readiness.get(name);
   return {
     name,
@@ -59,6 +76,7 @@ function serviceDocument(service: Service, { readiness, pods }: EvaluatedNode): 
     reason: shown?.reason,
     evidence: shown?.evidence && { state: shown.evidence.state, reason: shown.evidence.reason },
     heldBack: shown?.damping && { until: rfc3339(shown.damping.untilMs), falls: shown.damping.falls },
+    starting: startingDocument(service, evaluated),
     checks: (shown?.evidence ?? shown)?.checks ?? [],
     pods: podsOf(service, pods).map(({ namespace, name: pod, ready, terminating }) => ({
       pod: `${namespace}/${pod}`,

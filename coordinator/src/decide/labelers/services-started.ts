@@ -3,6 +3,7 @@ import type { Service } from '../../model/services.ts';
 import { hasTaint } from '../../state/observed-node.ts';
 import {
   formatStartedServices,
+  isStartNoted,
   provenTaints,
   startedServices,
   taintText,
@@ -30,13 +31,12 @@ export function servicesStartedLabeler({ services, serviceUids }: ServicesStarte
       const started = new Map<string, string>();
       const taints = new Map<string, string>();
       for (const service of services()) {
-        const { mode, startupDeadlineMs, name, origin, publish } = service;
+        const { name, origin, publish } = service;
         if (origin.kind !== 'object') continue;
         const isReady = node.readiness.get(name)?.state === 'ready';
         if (isReady && publish.taint && hasTaint(node.taints, publish.taint))
           taints.set(origin.uid, taintText(publish.taint));
-        const isAsked = mode === 'Startup' || startupDeadlineMs !== undefined;
-        if (isAsked && (isReady || wasReady(service, before))) started.set(name, origin.uid);
+        if (isStartNoted(service) && (isReady || wasReady(service, before))) started.set(name, origin.uid);
       }
       const exist = serviceUids();
       const isToStay = (uid: string) => exist.has(uid) || !node.servicesKnown;

@@ -49,11 +49,11 @@ function tracked(services: readonly Service[] = [WS_DAEMON_SERVICE]) {
       return tracker.released(nowMs);
     },
     /** Ready, then not, so many times, a second each. */
-    fall: (times: number) => {
+    fall: (times: number, change: Parameters<typeof snapshot>[0] = {}) => {
       for (let i = 0; i < times; i += 1) {
-        judge({});
+        judge(change);
         nowMs += SECOND;
-        judge({}, false);
+        judge(change, false);
         nowMs += SECOND;
       }
     },
@@ -193,6 +193,20 @@ describe('a service that comes and goes', () => {
     const { fall, judge } = tracked();
     fall(3);
     expect(judge({})).toMatchObject({ state: 'ready' });
+  });
+
+  test('is not held back for what happens during a drain, and is for what happens when one is only planned', () => {
+    const conditions = (type: string, status = 'True') => ({
+      conditions: [{ type, status, reason: '', message: '', lastTransitionTime: null, index: 0 }],
+    });
+    const { fall, judge } = tracked();
+    fall(4, conditions('DrainInProgress'));
+    expect(judge({})).toMatchObject({ state: 'ready' });
+    fall(4, conditions('DrainInProgress', 'False'));
+    expect(judge({})).toMatchObject({ cause: 'damping', damping: { falls: 4 } });
+    const planned = tracked();
+    planned.fall(4, conditions('MaintenancePlanned'));
+    expect(planned.judge({})).toMatchObject({ cause: 'damping' });
   });
 
   test('is held back for 10 s after the fourth fall, and then ready, without another word of its own', () => {

@@ -1,9 +1,11 @@
 import type { Moment } from '@rollcall/common/clock.ts';
+import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { afterFall, type Damping, UNDAMPED } from '../../model/inventory/damping.ts';
 import { selects } from '../../model/label-selector.ts';
 import type { Service } from '../../model/services.ts';
 import type { NodeRecord } from '../../state/node-record.ts';
+import { lifecycleOf } from '../../state/observed-conditions.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { hasStarted, startedServices, wasReady } from '../../state/started-services.ts';
 import { hasReadyPod, judgeService, type Observer, type ServiceVerdict, type Sighting } from './verdict.ts';
@@ -177,7 +179,8 @@ export class ReadinessTracker {
       now.monotonicMs,
     );
     const verdict = heldUntilMs === undefined ? evidence : doubted(evidence, heldUntilMs, now);
-    const hasFallen = ready === true && verdict.state === 'not-ready';
+    // What a drain or maintenance stops does not come and go by itself.
+    const hasFallen = ready === true && verdict.state === 'not-ready' && !isDisturbed(lifecycleOf(snapshot));
     const next: Memory = {
       ready: verdict.state === 'unknown' ? ready : verdict.state === 'ready',
       damping: hasFallen ? afterFall(damping, now.monotonicMs) : damping,

@@ -90,10 +90,10 @@ test('the lists of labels are annotations of rollcall', () => {
   expect(LISTING_ANNOTATIONS).toEqual(new Set(['nodepool.banzaicloud.io/managed-labels', 'rollcall.dev/keys']));
 });
 
-test('conditions of kubelets are untouchable, and no others', () => {
+test('conditions of kubelets and of maintenance are untouchable, and no others', () => {
   const keys = registryOf();
-  const conditions = ['Ready', 'NetworkUnavailable', 'example.com/A', 'node.kubernetes.io/a'];
-  expect(conditions.filter((type) => keys.isUntouchable('condition', type))).toEqual(['Ready', 'NetworkUnavailable']);
+  const conditions = ['Ready', 'NetworkUnavailable', 'Drained', 'example.com/A', 'node.kubernetes.io/a'];
+  expect(conditions.filter((type) => keys.isUntouchable('condition', type))).toEqual(conditions.slice(0, 3));
 });
 
 test('only taints are exempt for a prefix that is known for taints', () => {

@@ -1,3 +1,4 @@
+import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import { KNOWN_TAINT_PREFIXES, KUBELET_CONDITIONS, WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
 import type { Asker, KeyConfig, KeyEntry, KeyKind, ServiceKeys } from './key-entry.ts';
@@ -69,7 +70,7 @@ export class KeyRegistry {
 
   /** Whether this key must stay although a Node lists it, because another component decides about it. */
   isUntouchable(kind: KeyKind, key: string): boolean {
-    if (kind === 'condition') return KUBELET_CONDITIONS.includes(key);
+    if (kind === 'condition') return [...KUBELET_CONDITIONS, ...LIFECYCLE_CONDITIONS].includes(key);
     if (this.refusal('pool', kind, key) !== undefined) return true;
     const isKnown = kind === 'taint' && KNOWN_TAINT_PREFIXES.some((prefix) => key.startsWith(prefix));
     return !isKnown && reservedDomainOf(key, KUBERNETES_DOMAINS) !== undefined;

@@ -208,6 +208,7 @@ describe('a service is refused', () => {
     ['9 checks in anyOf', { checks: [{ name: 'any', anyOf: many(9) }] }, 'InvalidChecks'],
     ['two checks of one name in anyOf', { checks: [{ name: 'any', anyOf: [PORT, PORT] }] }, 'InvalidChecks'],
     ["a condition of the kubelet's", { publish: { condition: 'Ready' } }, 'KeyRefused'],
+    ['a condition of maintenance', { publish: { condition: 'MaintenanceInProgress' } }, 'KeyRefused'],
     ['a condition of networks', { publish: { condition: 'NetworkUnavailable' } }, 'KeyRefused'],
     ['a condition for which Karpenter replaces nodes', { publish: { condition: 'StorageReady' } }, 'KeyRefused'],
     ['a condition that is no qualified name', { publish: { condition: 'a b' } }, 'KeyRefused'],

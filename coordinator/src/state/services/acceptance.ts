@@ -1,5 +1,6 @@
 import { ACCELERATORS } from '@rollcall/common/accelerators.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
+import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import {
   KNOWN_TAINT_PREFIXES,
@@ -309,6 +310,7 @@ function problemOfKey(kind: 'label' | 'taint', key: string, { keys }: Acceptance
 function problemOfCondition(type: string, { allowedConditions }: AcceptanceOptions): string | undefined {
   if (!isLabelKey(type)) return 'has a type that is not a qualified name';
   if (KUBELET_CONDITIONS.includes(type)) return 'is reserved for kubelets and network plugins';
+  if (LIFECYCLE_CONDITIONS.includes(type)) return 'is reserved for those who drain and maintain nodes';
   if (!REPAIR_CONDITIONS.includes(type) || allowedConditions.includes(type)) return undefined;
   return 'makes Karpenter replace nodes, and is not listed in --allow-condition';
 }

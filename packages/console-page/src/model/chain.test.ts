@@ -38,6 +38,25 @@ const steps = (service: Partial<NodeServiceDocument> = {}, node: Partial<NodeDoc
     ({ title, verdict, text }) => `${title} ${verdict}: ${text}`,
   );
 
+test('a pod is no step of its own where a check is about it', () => {
+  const about = (reason: string) => steps({ checks: [checkDocument({ name: 'pod', reason })] });
+  expect(about('pod ns/p is Ready')[0]).toBe('Check pod good: pod ns/p is Ready.');
+  expect(about('pod ns/pp is Ready')[0]).toBe('Pod good: ns/p is Ready.');
+});
+
+test('a service that was never ready is told, with the deadline', () => {
+  const starting = { since: SINCE, deadline: '2026-01-01T00:00:30Z' };
+  expect(steps({ starting })).toContain(
+    'Startup open: It was never ready on this node, which was created 1 min ago; the startup deadline ended 30 s ago.',
+  );
+  expect(steps({ starting: { ...starting, deadline: '2026-01-01T00:02:00Z' } })).toContain(
+    'Startup open: It was never ready on this node, which was created 1 min ago; the startup deadline ends in 1 min.',
+  );
+  expect(steps({ starting: { since: SINCE } })).toContain(
+    'Startup open: It was never ready on this node, which was created 1 min ago.',
+  );
+});
+
 test('the chain leads from the pod to the key', () => {
   expect(steps()).toEqual([
     'Pod good: ns/p is Ready.',

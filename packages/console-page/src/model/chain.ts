@@ -1,7 +1,7 @@
 import type { KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
 import { ago, span } from './format.ts';
 import type { State } from './node-state.ts';
-import { AGENT_WORDS } from './words.ts';
+import { AGENT_WORDS, startupWords } from './words.ts';
 
 /** `good`: speaks for ready. `bad`: speaks against it. `open`: unknown, or something is under way. */
 export type StepVerdict = 'good' | 'bad' | 'open';
@@ -16,6 +16,7 @@ export function chainOf(service: NodeServiceDocument, node: NodeDocument, nowMs:
   return [
     ...checkSteps(service),
     agentStep(node, nowMs),
+    ...startupSteps(service, nowMs),
     ...verdictSteps(service, nowMs),
     ...keys.map((key) => keyStep(key, node)),
   ];
@@ -32,13 +33,17 @@ function checkSteps({ checks, pods }: NodeServiceDocument): Step[] {
     verdict: verdictOf(state),
     text: `${reason}.`,
   }));
-  const ofPods = pods.map(
-    ({ pod, ready, terminating }): Step => ({
-      title: 'Pod',
-      verdict: ready && !terminating ? 'good' : 'bad',
-      text: `${pod} is ${terminating ? 'terminating' : ready ? 'Ready' : 'not Ready'}.`,
-    }),
-  );
+  // A check that is about a pod names it.
+  const isNamed = (pod: string) => checks.some(({ reason }) => reason.split(/[\s,;:]+/).includes(pod));
+  const ofPods = pods
+    .filter(({ pod }) => !isNamed(pod))
+    .map(
+      ({ pod, ready, terminating }): Step => ({
+        title: 'Pod',
+        verdict: ready && !terminating ? 'good' : 'bad',
+        text: `${pod} is ${terminating ? 'terminating' : ready ? 'Ready' : 'not Ready'}.`,
+      }),
+    );
   return [...ofPods, ...steps];
 }
 
@@ -50,6 +55,13 @@ function agentStep({ agent, replica }: NodeDocument, nowMs: number): Step {
   const guarded = guard === undefined ? '' : ` The guard over ${guard} keeps its silence from being held against it.`;
   const limit = state === 'silent' ? ` It counts as silent after ${span(replica.staleAfterSeconds)}.` : '';
   return { title: 'Agent', verdict, text: `The agent is ${AGENT_WORDS[state]}${heard}.${limit}${guarded}` };
+}
+
+function startupSteps({ starting }: NodeServiceDocument, nowMs: number): Step[] {
+  if (!starting) return [];
+  return [
+    { title: 'Startup', verdict: 'open', text: `It was never ready on this node, ${startupWords(starting, nowMs)}.` },
+  ];
 }
 
 function verdictSteps(service: NodeServiceDocument, nowMs: number): Step[] {

@@ -21,6 +21,13 @@ test('a node is one sentence', () => {
   );
 });
 
+test('a node is told with what it waits for since its creation, and with its drain', () => {
+  const starting = [{ service: 'a', checks: [], since: '2026-01-01T00:00:00Z' }];
+  expect(nodeSentence(summary('n', { services: { a: 'not-ready' }, starting, lifecycle: ['Drained'] }))).toBe(
+    'not ready; a not ready; never ready yet: a; Drained',
+  );
+});
+
 test('two are plural, and large numbers are grouped', () => {
   expect([plural(0, 'node'), plural(1, 'node'), plural(2000, 'node'), number(1_000_000)]).toEqual([
     '0 nodes',

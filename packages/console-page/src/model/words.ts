@@ -1,4 +1,5 @@
-import type { AgentState, DriftCause, NodeSummary } from '@rollcall/common/console.ts';
+import type { AgentState, DriftCause, NodeSummary, StartingDocument } from '@rollcall/common/console.ts';
+import { ago, span } from './format.ts';
 import { type Counts, type State, stateOfNode, TROUBLES } from './node-state.ts';
 
 /** The name of each state, and its meaning for an operator who was just woken up. */
@@ -56,11 +57,22 @@ export function nodeSentence(node: NodeSummary): string {
   const parts = [STATE_WORDS[state].name.toLowerCase()];
   const down = Object.entries(node.services).filter(([, service]) => service !== 'ready');
   if (down.length > 0) parts.push(down.map(([name, service]) => `${name} ${service.replace('-', ' ')}`).join(', '));
+  const { starting = [], lifecycle = [] } = node;
+  if (starting.length > 0) parts.push(`never ready yet: ${starting.map(({ service }) => service).join(', ')}`);
+  if (lifecycle.length > 0) parts.push(lifecycle.join(', '));
   if (node.agent !== 'fresh') parts.push(`agent ${AGENT_WORDS[node.agent]}`);
   if (node.guard !== undefined) parts.push(`guard over ${node.guard}`);
   if (node.contested.length > 0) parts.push(`${plural(node.contested.length, 'contested key')}`);
   if (node.skipped.length > 0) parts.push(`${plural(node.skipped.length, 'key')} left to another owner`);
   return parts.join('; ');
+}
+
+/** Since when a node waits for a service, and how long it may. */
+export function startupWords({ since, deadline }: StartingDocument, nowMs: number): string {
+  const created = `which was created ${ago(since, nowMs)}`;
+  if (deadline === undefined) return created;
+  const left = (Date.parse(deadline) - nowMs) / 1000;
+  return `${created}; the startup deadline ${left > 0 ? `ends in ${span(left)}` : `ended ${ago(deadline, nowMs)}`}`;
 }
 
 export function number(value: number): string {

@@ -58,6 +58,7 @@ function Details({ node, now }: { node: NodeDocument; now: number }) {
         <Fact term="Pool" text={node.pool ?? 'none'} />
         <Fact term="Agent" text={node.agent.version ?? 'version not told'} />
         <Fact term="UID" text={node.uid} />
+        {node.lifecycle && node.lifecycle.length > 0 && <Fact term="Lifecycle" text={node.lifecycle.join(', ')} />}
         {node.workspaces && <Fact term="Workspaces" text={node.workspaces.join(', ') || 'none'} />}
       </dl>
       {services.map((service) => (

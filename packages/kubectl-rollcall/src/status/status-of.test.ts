@@ -59,6 +59,49 @@ describe('findings', () => {
     expect(found([], { leading: false })).toHaveLength(1);
   });
 
+  test('of services that nodes wait for since their creation name check and deadline, and nothing else of them', () => {
+    const node = (minutes: number, deadline?: string): Node => ({
+      services: { csi: 'not-ready', cni: 'not-ready' },
+      starting: [
+        {
+          ...{ service: 'csi', checks: ['socket'], since: `2026-01-01T00:${60 - minutes}:00Z` },
+          ...(deadline === undefined ? {} : { deadline }),
+        },
+      ],
+    });
+    const now = '2026-01-01T01:00:00Z';
+    const nodes = [node(40), node(10, '2026-01-01T01:05:00Z'), node(20, '2026-01-01T00:58:00Z')];
+    expect(found(nodes, { now }).map(({ text }) => text)).toEqual([
+      'cni is not ready on 3 nodes: node-1, node-2 and node-3',
+      'csi was never ready on 3 nodes: node-1 (created 40m ago, check socket), ' +
+        'node-2 (created 10m ago, deadline in 5m, check socket) and node-3 (created 20m ago, deadline 2m ago, check socket)',
+    ]);
+    expect(found(nodes, { now })[1]).toMatchObject({ severity: 'warn', cure: 'kubectl rollcall why node/node-1' });
+    expect(found(nodes, { now, leading: false })).toHaveLength(1);
+  });
+
+  test('of a node that is drained leave out what fails there; of one whose maintenance is planned they do not', () => {
+    const fails = { services: { csi: 'not-ready' } } as const;
+    const starting = [{ service: 'cni', checks: [], since: '2026-01-01T00:00:00Z' }];
+    const drained = { ...fails, starting, lifecycle: ['DrainInProgress'] };
+    expect(
+      found([
+        { ...drained, agent: 'silent' },
+        { ...drained, agent: 'absent' },
+      ]),
+    ).toEqual([
+      {
+        severity: 'warn',
+        text: 'DrainInProgress is True on 2 nodes: node-1 and node-2; silent agents and services that are not ready there are not listed',
+        cure: 'kubectl describe node node-1',
+      },
+    ]);
+    expect(found([{ ...fails, lifecycle: ['MaintenancePlanned'] }]).map(({ text }) => text)).toEqual([
+      'csi is not ready on 1 node: node-1',
+      'MaintenancePlanned is True on 1 node: node-1',
+    ]);
+  });
+
   test('of a missing agent name the namespace that its DaemonSet is in', () => {
     const [missing] = of([{ agent: 'absent' }], {}, 'node-labels').findings;
     expect(missing?.cure).toContain('kubectl -n node-labels describe daemonset rollcall-agent');

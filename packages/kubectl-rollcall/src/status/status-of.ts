@@ -1,6 +1,8 @@
 import type { AgentState, NodeSummary, NodesDocument, ReplicaDocument } from '@rollcall/common/console.ts';
+import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
 import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
+import { startupWords } from '../text/duration.ts';
 
 export type PoolStatus = {
   pool: string;
@@ -37,6 +39,7 @@ export function statusOf({ replica, nodes }: NodesDocument, namespace = 'rollcal
   const findings = [
     ...leaderFindings(replica, nodes),
     ...(replica.leading ? [...guardFindings(replica), ...nodeFindings(replica, nodes, namespace)] : []),
+    ...(replica.leading ? [...startingFindings(replica, nodes), ...lifecycleFindings(nodes)] : []),
     ...versionFindings(agentVersions, namespace),
   ];
   const holds = !findings.some(({ severity }) => severity === 'fail');
@@ -118,6 +121,43 @@ function heldFinding({ guard, of, nodes }: ReplicaDocument['heldWithdrawals'][nu
   }
 }
 
+/** Services that nodes wait for since their creation. */
+function startingFindings({ now }: ReplicaDocument, nodes: readonly NodeSummary[]): Finding[] {
+  const all = nodes
+    .filter(isUndisturbed)
+    .flatMap(({ name: node, starting = [] }) => starting.map((each) => ({ node, ...each })));
+  return [...Map.groupBy(all, ({ service }) => service)].map(([service, found]) => {
+    const where = found.map(({ node, checks, ...startup }) => {
+      const which = checks.length > 0 ? `, ${checks.length > 1 ? 'checks' : 'check'} ${checks.join(', ')}` : '';
+      return `${node} (${startupWords(startup, now)}${which})`;
+    });
+    return {
+      severity: 'warn',
+      text: `${service} was never ready on ${count(found.length, 'node')}: ${listed(where, 3)}`,
+      cure: `kubectl rollcall why node/${found[0]?.node}`,
+    };
+  });
+}
+
+/** Nodes that are drained, maintained or shut down, and those that will be. */
+function lifecycleFindings(nodes: readonly NodeSummary[]): Finding[] {
+  const all = nodes.flatMap(({ name: node, lifecycle = [] }) => lifecycle.map((type) => ({ node, type })));
+  return [...Map.groupBy(all, ({ type }) => type)].map(([type, found]) => {
+    const names = found.map(({ node }) => node);
+    const quiet = isDisturbed([type]) ? '; silent agents and services that are not ready there are not listed' : '';
+    return {
+      severity: 'warn',
+      text: `${type} is True on ${count(names.length, 'node')}: ${listed(names, 3)}${quiet}`,
+      cure: `kubectl describe node ${names[0]}`,
+    };
+  });
+}
+
+/** Whether what fails on the node is worth a finding. */
+function isUndisturbed({ lifecycle = [] }: NodeSummary): boolean {
+  return !isDisturbed(lifecycle);
+}
+
 type Kind = {
   severity: Finding['severity'];
   of: (node: NodeSummary) => readonly string[];
@@ -128,16 +168,23 @@ type Kind = {
 const YES: readonly string[] = [''];
 const NO: readonly string[] = [];
 
+/** Services that are not ready, but those that the node waits for since its creation. */
+function notReady({ services, starting = [] }: NodeSummary): string[] {
+  return Object.keys(services).filter(
+    (name) => services[name] === 'not-ready' && !starting.some(({ service }) => service === name),
+  );
+}
+
 const KINDS: readonly Kind[] = [
   {
     severity: 'fail',
-    of: ({ agent, guard }) => (agent === 'silent' && guard === undefined ? YES : NO),
+    of: (node) => (node.agent === 'silent' && node.guard === undefined && isUndisturbed(node) ? YES : NO),
     text: (_what, nodes) => `The agent is silent on ${nodes}`,
     cure: ({ node }) => `kubectl get pods -A -o wide --field-selector spec.nodeName=${node}`,
   },
   {
     severity: 'warn',
-    of: ({ agent }) => (agent === 'absent' ? YES : NO),
+    of: (node) => (node.agent === 'absent' && isUndisturbed(node) ? YES : NO),
     text: (_what, nodes) => `There is no agent on ${nodes}`,
     cure: ({ namespace }) =>
       `kubectl -n ${namespace} describe daemonset rollcall-agent; check its node selector and tolerations`,
@@ -162,7 +209,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     severity: 'warn',
-    of: ({ services }) => Object.keys(services).filter((name) => services[name] === 'not-ready'),
+    of: (node) => (isUndisturbed(node) ? notReady(node) : NO),
     text: (service, nodes) => `${service} is not ready on ${nodes}`,
     cure: ({ node }) => `kubectl rollcall why node/${node}`,
   },

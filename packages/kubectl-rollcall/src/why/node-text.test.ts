@@ -31,13 +31,32 @@ describe('the evidence of a service', () => {
     expect(text).toContain(
       [
         '\n\n<strong>ws-daemon</>\n',
-        field('pod', '<good>default/ws-daemon-abc is Ready</>'),
         field('check', '<good>pod passes: pod default/ws-daemon-abc is Ready</>'),
         field('check', '<good>probe passes: tcp 10.0.0.7:8080 accepted the connection</>'),
         field('report', 'fresh, last 2.5 s ago, version 0.1.0'),
         field('verdict', '<good>ready, since 60m ago: all is well</>'),
       ].join(''),
     );
+  });
+
+  test('names a pod that no check is about', () => {
+    const checks = [checkDocument({ name: 'pod', reason: 'pod default/ab is Ready' })];
+    const pods = ['default/ab', 'default/a'].map((pod) => ({ pod, ready: true, terminating: false }));
+    const text = ofService({ checks, pods });
+    expect(text).toContain(field('pod', '<good>default/a is Ready</>'));
+    expect(text).not.toContain(field('pod', '<good>default/ab is Ready</>'));
+  });
+
+  test('tells that the service was never ready yet, and which conditions about the lifecycle of the node are True', () => {
+    const now = '2026-01-01T01:00:00Z';
+    const starting = { since: '2026-01-01T00:50:00Z', deadline: '2026-01-01T01:05:00Z' };
+    const text = ofService(
+      { state: 'not-ready', starting },
+      { replica: replicaDocument({ now }), lifecycle: ['DrainInProgress', 'MaintenancePlanned'] },
+    );
+    expect(text).toContain(field('startup', '<doubtful>never ready yet; node created 10m ago, deadline in 5m</>'));
+    expect(text).toContain('lifecycle </><doubtful>DrainInProgress, MaintenancePlanned</>');
+    expect(ofService({}, { lifecycle: [] })).not.toContain('lifecycle');
   });
 
   test('is bad where the service is not ready', () => {

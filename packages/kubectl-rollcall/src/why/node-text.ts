@@ -1,5 +1,5 @@
 import type { ChangeDocument, KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
-import { ago } from '../text/duration.ts';
+import { ago, startupWords } from '../text/duration.ts';
 import { Page, type Terminal } from '../text/page.ts';
 import type { Column } from '../text/table.ts';
 import { keyCause, nodeCause } from './node-cause.ts';
@@ -16,6 +16,7 @@ export function whyNodeText(
   const cause = key ? keyCause(document, key) : nodeCause(document);
   page.line(cause.headline, { tone: cause.isWell ? 'good' : 'bad' });
   page.line(cause.next, { tone: 'quiet' });
+  if (document.lifecycle?.length) page.field('lifecycle', document.lifecycle.join(', '), { tone: 'doubtful' });
   const services = key ? document.services.filter(({ name }) => name === key.service) : document.services;
   const keysOf = (service: string | undefined) =>
     document.keys.filter((each) => (key ? each === key : each.service === service));
@@ -35,9 +36,12 @@ export function whyNodeText(
 }
 
 function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica }: NodeDocument): void {
-  const { checks, pods, state, since, reason, evidence } = service;
+  const { checks, pods, state, since, reason, evidence, starting } = service;
   const indent = 2;
+  // A check that is about a pod names it.
+  const isNamed = (pod: string) => checks.some((check) => check.reason.split(/[\s,;:]+/).includes(pod));
   for (const { pod, ready, terminating } of pods) {
+    if (isNamed(pod)) continue;
     const is = terminating ? 'is terminating' : ready ? 'is Ready' : 'is not Ready';
     page.field('pod', `${pod} ${is}`, { indent, tone: ready && !terminating ? 'good' : 'bad' });
   }
@@ -51,6 +55,8 @@ function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica
     indent,
     ...(agent.state === 'fresh' ? {} : { tone: 'doubtful' as const }),
   });
+  if (starting)
+    page.field('startup', `never ready yet; node ${startupWords(starting, replica.now)}`, { indent, tone: 'doubtful' });
   if (evidence) page.field('evidence', `${evidence.state}: ${evidence.reason}`, { indent });
   const sinceText = since === undefined ? '' : `, since ${ago(since, replica.now)}`;
   page.field(

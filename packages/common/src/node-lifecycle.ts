@@ -1,0 +1,16 @@
+/**
+ * Conditions of Nodes about drains, maintenance and shutdown (KEP-5683, alpha in Kubernetes 1.37), which administrators and
+ * their controllers write. rollcall reads them, and never writes them.
+ */
+export const LIFECYCLE_CONDITIONS: readonly string[] = [
+  'GracefulNodeShutdownInProgress',
+  'DrainInProgress',
+  'Drained',
+  'MaintenancePlanned',
+  'MaintenanceInProgress',
+];
+
+/** Whether services of a node may fail because of these conditions, which are True on it. A plan alone disturbs nothing. */
+export function isDisturbed(lifecycle: readonly string[]): boolean {
+  return lifecycle.some((type) => type !== 'MaintenancePlanned');
+}
