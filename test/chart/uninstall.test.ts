@@ -7,6 +7,7 @@ import { ApiError, type KubeObject } from '../control-plane/api-client.ts';
 import { createNode, type NodeObject, requestToken } from '../control-plane/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
+import { refusalOf } from '../e2e/pools/pool-cluster.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { Program } from '../rig/program.ts';
 import { CHART, everythingOn, fileOf, OPERATOR } from './render.ts';
@@ -181,6 +182,18 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     const needed = ['serviceaccount/rollcall-uninstall', 'configmap/rollcall-uninstall', 'role/rollcall-uninstall'];
     const more = ['clusterrolebinding/rollcall-uninstall', 'job/rollcall-uninstall'];
     await controlPlane.kubectl(['get', '--namespace', 'rollcall', ...needed, ...more]);
+    // What stays is fenced, and a Job that ends late gives up its rights.
+    await createNode(controlPlane.api, 'node-2');
+    const token = await requestToken(controlPlane.api, { namespace: 'rollcall', serviceAccount: 'rollcall-uninstall' });
+    const thief = await controlPlane.clientFor(token);
+    const attack = (body: object) => refusalOf(thief, 'node-2', body);
+    const role = { metadata: { labels: { 'node-role.kubernetes.io/control-plane': '' } } };
+    await waitFor('the fence', async () => (await attack(role))?.includes('rollcall may not change the labels'));
+    expect(await attack({ spec: { unschedulable: true } })).toContain('rollcall may not change the spec');
+    thief.close();
+    const late = await runCoordinator('rollcall-uninstall', ['--prune']);
+    expect(await late.exited(), late.tail()).toBe(0);
+    expect(await rightsOf('rollcall-uninstall')).not.toMatch(/^nodes /m);
     const jobUid = async () => (await controlPlane.api.get(JOB)).metadata.uid;
     const abandoned = await jobUid();
     // The same names are free again, and nothing is left in the end.

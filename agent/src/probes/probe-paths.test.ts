@@ -199,3 +199,24 @@ describe('what is at a path', () => {
     }
   });
 });
+
+describe('the socket of a container runtime or of the kubelet', () => {
+  it.each(['containerd/containerd.sock', 'crio/crio.sock', 'docker.sock', 'pod-resources/kubelet.sock'])(
+    'is refused unless its directory is named: %s',
+    async (name) => {
+      const { allowed, find } = machine();
+      const socket = path.join(allowed, name);
+      mkdirSync(path.dirname(socket), { recursive: true });
+      await listenAt(socket, createServer());
+      const link = path.join(allowed, 'plugin.sock');
+      symlinkSync(socket, link);
+      const isInRoot = path.dirname(socket) === allowed;
+      for (const at of [socket, link]) {
+        const found = await findIn([isInRoot ? path.dirname(allowed) : allowed], at);
+        expect(found).toMatchObject({ healthy: false, says: expect.stringContaining('a container runtime') });
+      }
+      expect(await findIn([path.dirname(socket)], socket)).toMatchObject({ kind: 'socket' });
+      expect(await find(path.join(allowed, 'inner', 'file'))).toMatchObject({ kind: 'file' });
+    },
+  );
+});

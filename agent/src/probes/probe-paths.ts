@@ -22,6 +22,14 @@ export type FoundFile = {
 };
 
 const FIRST_LINE_BYTES = 1024;
+/** Sockets of container runtimes and of the kubelet. Who may connect to one may run containers, or learn of all pods. */
+const RUNTIME_SOCKET =
+  /\/(containerd|crio|docker|cri-dockerd|podman)\.sock(\.ttrpc)?$|\/(pod-resources|device-plugins)\/kubelet\.sock$/;
+const IS_RUNTIME_SOCKET: ProbeAnswer = {
+  healthy: false,
+  isProof: true,
+  says: 'is the socket of a container runtime or of the kubelet: --probe-paths of this agent does not name its directory',
+};
 
 /**
  * The sockets and files that this agent may look at: those below the directories that its own configuration names.
@@ -53,7 +61,9 @@ export class ProbePaths {
       return { healthy: false, isUnknown: true, says: `was not checked: ${noTurn.hanging.join(', ')} did not answer` };
     }
     const looked = this.#look(path, withFirstLine).finally(() => this.#turns.end(path));
-    const found = await unlessAborted(looked, signal, (late) => late?.close());
+    const found = await unlessAborted(looked, signal, (late) => {
+      if (late && 'close' in late) late.close();
+    });
     return found ?? { healthy: false, isProof: true, says: 'is a link that leads out of --probe-paths' };
   }
 
@@ -66,7 +76,7 @@ export class ProbePaths {
   }
 
   /** `undefined` for what is outside of the directories. */
-  async #look(path: string, withFirstLine: boolean): Promise<FoundFile | undefined> {
+  async #look(path: string, withFirstLine: boolean): Promise<FoundFile | ProbeAnswer | undefined> {
     const opened = await open(path);
     try {
       const real = opened.realPath();
@@ -77,6 +87,10 @@ export class ProbePaths {
       const [stats, there] = [await opened.stats(), await lstat(real)];
       // The handle may also lead to a file that was deleted, or to one of another mount namespace.
       if (idOf(stats) !== idOf(there)) throw codedError('ENOENT');
+      if (stats.isSocket() && RUNTIME_SOCKET.test(real) && !(await this.#isNamed(real))) {
+        opened.close();
+        return IS_RUNTIME_SOCKET;
+      }
       const kind = stats.isSocket() ? 'socket' : stats.isFile() ? 'file' : 'other';
       return {
         path: opened.path,
@@ -92,13 +106,18 @@ export class ProbePaths {
     }
   }
 
-  /** A directory that is configured may itself be a link, as /var/run mostly is. */
   async #isBelowRealRoot(real: string): Promise<boolean> {
-    for (const root of this.#roots) {
-      const realRoot = await realpath(root).catch(() => root);
-      if (isBelow(real, [realRoot])) return true;
-    }
-    return false;
+    return (await this.#realRoots()).some((root) => isBelow(real, [root]));
+  }
+
+  /** Whether the directory of the file is itself one that is configured. */
+  async #isNamed(real: string): Promise<boolean> {
+    return [...this.#roots, ...(await this.#realRoots())].includes(posix.dirname(real));
+  }
+
+  /** A directory that is configured may itself be a link, as /var/run mostly is. */
+  #realRoots(): Promise<string[]> {
+    return Promise.all(this.#roots.map((root) => realpath(root).catch(() => root)));
   }
 }
 

@@ -135,6 +135,9 @@ export const PREDECESSOR_FIELD_MANAGER = 'node-labeler';
 /** The label by which Gitpod's components are found, on pods. */
 export const COMPONENT_LABEL = 'component';
 
+/** The account of the Job that prunes when the release is uninstalled, and its role. */
+export const UNINSTALL_NAME = 'rollcall-uninstall';
+
 /** Names of the objects that the coordinator keeps in its own namespace. */
 export const TLS_SECRET_NAME = 'rollcall-coordinator-tls';
 export const CA_CONFIG_MAP_NAME = 'rollcall-coordinator-ca';

@@ -90,7 +90,7 @@ export async function victim(cluster: PoolCluster): Promise<Attacker> {
   return new Attacker(name, cluster);
 }
 
-export function applyAs(api: ApiClient, name: string, manager: string, metadata: object): Promise<unknown> {
+function applyAs(api: ApiClient, name: string, manager: string, metadata: object): Promise<unknown> {
   const body = { apiVersion: 'v1', kind: 'Node', metadata: { name, ...metadata } };
   return api.patch(`/api/v1/nodes/${name}?fieldManager=${manager}`, body, APPLY);
 }

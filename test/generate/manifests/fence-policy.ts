@@ -12,6 +12,7 @@ import {
   SCHEDULING_HINT_ANNOTATION,
   SERVICE_KEYS_ANNOTATION,
   STARTUP_TAINT,
+  UNINSTALL_NAME,
 } from '@rollcall/common/well-known.ts';
 import { cel, celList, isInDomains } from './cel.ts';
 import {
@@ -25,6 +26,8 @@ import { type ManifestObject, manifestText } from './manifest.ts';
 import { OWN_LABELS, OWN_PREFIXES, OWN_TAINTS, type PolicySettings } from './settings.ts';
 
 const NAME = 'rollcall-fence';
+/** The coordinator, and the Job that removes rollcall's keys when the release is uninstalled. */
+const ACCOUNTS = ['rollcall-coordinator', UNINSTALL_NAME];
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
 /** Maximum length of each list of keys, within the cost limit of policies. */
@@ -48,38 +51,38 @@ const SPEC_FIELDS = ['unschedulable', 'providerID', 'podCIDR', 'podCIDRs', 'conf
  * The coordinator may change what is its own on a Node, and nothing else. The policy has no parameters: the API server
  * would evaluate it once for each parameter at each write of a Node by any client, before it checks who writes.
  */
-export function fencePolicies(settings: PolicySettings): string {
+export function fencePolicies(settings: PolicySettings, name = NAME): string {
   return manifestText([
     {
       about:
-        'Holds the coordinator to its own labels, annotations, taints and conditions of Nodes. Labels of pools are data:\n' +
-        'on nodes that are in a pool it may set those that it lists in the same request, if no other field manager owns them.',
-      object: fence(settings),
+        'Holds the coordinator to its own labels, annotations, taints and conditions of Nodes: it may change a key only where\n' +
+        'the Node lists the key as rollcall’s, and may list no key that another client set.',
+      object: fence(settings, name),
     },
     {
       about: 'For every Node.',
       object: {
         apiVersion: ADMISSION,
         kind: 'ValidatingAdmissionPolicyBinding',
-        metadata: { name: NAME },
-        spec: { policyName: NAME, validationActions: ['Deny'] },
+        metadata: { name },
+        spec: { policyName: name, validationActions: ['Deny'] },
       },
     },
   ]);
 }
 
-function fence(settings: PolicySettings): ManifestObject {
-  const user = `system:serviceaccount:${settings.namespace}:rollcall-coordinator`;
+function fence(settings: PolicySettings, name: string): ManifestObject {
+  const users = ACCOUNTS.map((account) => `system:serviceaccount:${settings.namespace}:${account}`);
   return {
     apiVersion: ADMISSION,
     kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: NAME },
+    metadata: { name },
     spec: {
       failurePolicy: 'Fail',
       matchConstraints: {
         resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['*'], resources: ['nodes', 'nodes/*'] }],
       },
-      matchConditions: [{ name: 'only-the-coordinator', expression: `request.userInfo.username == '${user}'` }],
+      matchConditions: [{ name: 'only-rollcall', expression: `request.userInfo.username in ${celList(users)}` }],
       variables: variables(settings),
       validations: VALIDATIONS,
     },
