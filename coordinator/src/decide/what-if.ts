@@ -64,6 +64,7 @@ export class WhatIf {
       ...evaluated,
       readiness: this.#readinessOn(evaluated),
       poolLabelSet: poolLabelSet(evaluated.pool),
+      otherPoolLabelSets: evaluated.otherPools.flatMap((pool) => poolLabelSet(pool) ?? []),
     };
     return differences(node, intent, intentOf(this.#labelers, then));
   }

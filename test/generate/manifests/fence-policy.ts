@@ -1,3 +1,4 @@
+import { ALWAYS_NAMES_POOL } from '@rollcall/common/pool-labels.ts';
 import {
   FIELD_MANAGER,
   IMPLIED_LABELS_ANNOTATION,
@@ -8,7 +9,7 @@ import {
   SERVICE_KEYS_ANNOTATION,
   STARTUP_TAINT,
 } from '@rollcall/common/well-known.ts';
-import { cel, celList, isInDomains } from './cel.ts';
+import { cel, celList, isForbidden, isInDomains } from './cel.ts';
 import { type ManifestObject, manifestText } from './manifest.ts';
 import { OWN_LABELS, OWN_TAINTS, type PolicySettings } from './settings.ts';
 
@@ -69,7 +70,7 @@ function fence(settings: PolicySettings): ManifestObject {
 
 /** They are computed when a validation asks for them, and once. */
 function variables(settings: PolicySettings): { name: string; expression: string }[] {
-  const { services, labelPrefixes, servicePrefixes, poolLabels, poolPrefixes, reservedDomains, annotations } = settings;
+  const { services, labelPrefixes, servicePrefixes, poolLabels, poolPrefixes, annotations } = settings;
   return [
     { name: 'ownLabels', expression: celList([...services.map(({ label }) => label), ...OWN_LABELS]) },
     { name: 'ownPrefixes', expression: celList(labelPrefixes) },
@@ -79,7 +80,8 @@ function variables(settings: PolicySettings): { name: string; expression: string
     { name: 'ownTaints', expression: celList([...services.map(({ taint }) => taint), ...OWN_TAINTS]) },
     { name: 'poolLabels', expression: celList(poolLabels) },
     { name: 'poolPrefixes', expression: celList(poolPrefixes) },
-    { name: 'reservedDomains', expression: celList(reservedDomains) },
+    { name: 'reservedDomains', expression: celList(settings.reservedDomains) },
+    { name: 'removedLabels', expression: celList(settings.removedLabels) },
     { name: 'labels', expression: 'object.metadata.?labels.orValue({})' },
     { name: 'oldLabels', expression: 'oldObject.metadata.?labels.orValue({})' },
     { name: 'annotations', expression: 'object.metadata.?annotations.orValue({})' },
@@ -89,6 +91,14 @@ function variables(settings: PolicySettings): { name: string; expression: string
     { name: 'taints', expression: 'object.spec.?taints.orValue([])' },
     { name: 'oldTaints', expression: 'oldObject.spec.?taints.orValue([])' },
     { name: 'isInPool', expression: "variables.poolLabels.exists(k, variables.oldLabels[?k].orValue('') != '')" },
+    {
+      // A later label than the one that names the pool of the Node is as any other.
+      name: 'namingLabels',
+      expression: cel(`
+        variables.poolLabels.filter(k, variables.poolLabels.indexOf(k) < ${ALWAYS_NAMES_POOL}
+          || !variables.poolLabels.exists(p, variables.oldLabels[?p].orValue('') != ''
+            && variables.poolLabels.indexOf(p) < variables.poolLabels.indexOf(k)))`),
+    },
     { name: 'list', expression: `variables.annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')` },
     { name: 'oldList', expression: `variables.oldAnnotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')` },
     { name: 'keyList', expression: `variables.annotations[?'${KEYS_ANNOTATION}'].orValue('')` },
@@ -107,7 +117,8 @@ function variables(settings: PolicySettings): { name: string; expression: string
         variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k]
           && !(${IS_OWN}) && !(${IS_OF_POOL} && k in variables.listed))
         + variables.oldLabels.filter(k, !(k in variables.labels)
-          && !(${IS_OWN}) && !(${IS_ORDINARY} && (k in variables.oldListed || ${wasListed('label')} || ${IS_ALONE})))`),
+          && !(${IS_OWN}) && !(k in variables.removedLabels && k in variables.oldListed)
+          && !(${IS_ORDINARY} && (k in variables.oldListed || ${wasListed('label')} || ${IS_ALONE})))`),
     },
     {
       // No list is so long, or so odd, that it costs anything where it stays as it is.
@@ -157,7 +168,7 @@ const IS_OF_SERVICE = 'variables.servicePrefixes.exists(p, k.startsWith(p))';
 // A label with a prefix for taints is not ours: kubelets may not set such labels.
 const IS_OWN = `k in variables.ownLabels || variables.ownPrefixes.exists(p, k.startsWith(p)) || (${IS_OF_SERVICE} && !${isInDomains("['k8s.io', 'kubernetes.io']")})`;
 /** A pool may have set it. */
-const IS_ORDINARY = `!(k in variables.poolLabels) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isInDomains('variables.reservedDomains')}`;
+const IS_ORDINARY = `!(k in variables.namingLabels) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isForbidden('variables.reservedDomains')}`;
 const IS_OF_POOL = `variables.isInPool && ${IS_ORDINARY} && variables.poolPrefixes.exists(p, k.startsWith(p))`;
 /** Only the coordinator applied the label. */
 const IS_ALONE = `variables.oldFields.filter(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()).map(m, m.manager) == ['${FIELD_MANAGER}']`;

@@ -1,5 +1,5 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { cel, celList, isInDomains, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
+import { cel, celList, isForbidden, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
 import { manifestText } from './manifest.ts';
 import { POOL_LABEL_SET_PARAMS } from './pool-label-set.ts';
 import { OWN_LABELS, OWN_PREFIXES, type PolicySettings } from './settings.ts';
@@ -54,7 +54,7 @@ export function poolLabelsPolicy(settings: PolicySettings): string {
                   && !(k in variables.reservedLabels)
                   && !variables.reservedPrefixes.exists(p, k.startsWith(p))
                   && variables.prefixes.exists(p, k.startsWith(p))
-                  && !${isInDomains('variables.reservedDomains')},
+                  && !${isForbidden('variables.reservedDomains')},
                   {k: v})`),
             },
             {
