@@ -6,6 +6,7 @@ import {
   karpenter,
   nodesThere,
   otherLabelers,
+  poolsAgree,
   rightsToInstall,
 } from './cluster-checks.ts';
 import { fenceAgrees } from './fence-checks.ts';
@@ -32,6 +33,7 @@ export const PRE_CHECKS: readonly Check[] = [
   rightsToInstall,
   nodesThere,
   otherLabelers,
+  poolsAgree,
   clusterAutoscaler,
   karpenter,
   gitpodNamespace,
@@ -56,6 +58,7 @@ export const CHECKS: readonly Check[] = [
   gitpodNamespace,
   nodeServicesAccepted,
   otherLabelers,
+  poolsAgree,
   clusterAutoscaler,
   karpenter,
 ];
