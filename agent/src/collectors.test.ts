@@ -27,6 +27,7 @@ function collectors(featuresDir?: string, deviceRemovalGraceSeconds = 0): Machin
       sysfsRoot: sysfs.root,
       procfsRoot: sysfs.procfs,
       featuresDir,
+      deviceTreeNodes: [],
       deviceRemovalGraceSeconds,
     },
     clock: new FakeClock(),

@@ -19,7 +19,10 @@ import type { Observations } from './report/report-builder.ts';
 type MachineObservations = Omit<Observations, 'services'>;
 
 export type MachineCollectorsOptions = {
-  config: Pick<AgentConfig, 'hostIp' | 'sysfsRoot' | 'procfsRoot' | 'featuresDir' | 'deviceRemovalGraceSeconds'>;
+  config: Pick<
+    AgentConfig,
+    'hostIp' | 'sysfsRoot' | 'procfsRoot' | 'featuresDir' | 'deviceRemovalGraceSeconds' | 'deviceTreeNodes'
+  >;
   clock: Clock;
   logger: Logger;
   metrics: Pick<AgentMetrics, 'collectors' | 'devices'>;
@@ -38,7 +41,7 @@ export class MachineCollectors {
   readonly #answers: Answers;
 
   constructor({ config, metrics, turns, ...options }: MachineCollectorsOptions) {
-    const { sysfsRoot, procfsRoot, featuresDir } = config;
+    const { sysfsRoot, procfsRoot, featuresDir, deviceTreeNodes } = config;
     const files = openHostFiles();
     this.#scanner = new DeviceScanner({
       ...options,
@@ -46,6 +49,7 @@ export class MachineCollectors {
         sysfsRoot,
         procfsRoot,
         files,
+        deviceTreeNodes,
         isAccelerator: (device) => identityOf(device) !== undefined,
         onLateNews: () => this.#scanner.scanSoon(),
       }),

@@ -111,6 +111,15 @@ export const AGENT_OPTIONS = {
     check: checkDirectory,
     help: 'Path of the procfs from which the agent reads the device tree; if it is not there, from the sysfs.',
   },
+  deviceTreeNodes: {
+    type: 'list',
+    short: 'n',
+    default: [],
+    check: (names) =>
+      names.every((name) => /^[A-Za-z0-9,._+-]{1,31}$/.test(name)) ? undefined : 'must be names of nodes',
+    defaultText: 'none',
+    help: 'Names of nodes of the device tree whose compatible counts, besides the root, cpu and gpu; without numbers and addresses.',
+  },
   featuresDir: {
     type: 'string',
     check: checkDirectory,

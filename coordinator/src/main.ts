@@ -5,13 +5,14 @@ import { describeError } from '@rollcall/common/coded-error.ts';
 import { configInvalid } from '@rollcall/common/config/load.ts';
 import { valuesOrExit } from '@rollcall/common/config/values-or-exit.ts';
 import { runProgram } from '@rollcall/common/lifecycle.ts';
-import { createLogger, silentLogger } from '@rollcall/common/logging.ts';
+import { createLogger, logLevelOf, silentLogger } from '@rollcall/common/logging.ts';
 import { startCoordinator } from './app/coordinator.ts';
 import { startPrune } from './app/prune.ts';
 import { registryFacadeCa } from './app/service-registry.ts';
 import { openRules } from './decide/rules/files/rule-directory.ts';
 import { openApiAccess } from './kube/open-api-access.ts';
 import { type CoordinatorConfig, loadConfig, loadEnvironment, PROGRAM_NAME } from './model/config.ts';
+import { settingsWithoutEffect } from './model/device-fields.ts';
 import { KeyRegistry } from './model/keys/key-registry.ts';
 import { readClientCas } from './scheduler/scheduling.ts';
 import { CertificateHolder } from './tls/certificate-holder.ts';
@@ -33,7 +34,9 @@ const setup = await valuesOrExit(PROGRAM_NAME, async () => {
   return { action: 'run', values: { config, access, environment } };
 });
 const { jsonLog, verbose, prune } = setup.config;
-const logger = createLogger({ json: jsonLog, verbose, component: 'coordinator' });
+const logger = createLogger({ json: jsonLog, verbose, level: logLevelOf(env['LOG_LEVEL']), component: 'coordinator' });
+const withoutEffect = settingsWithoutEffect(setup.config);
+if (withoutEffect.length > 0) logger.warn({ settings: withoutEffect }, 'Accepted settings that have no effect');
 // A Job that is told to end before nothing is left has failed, so that it is run again.
 const interruptedCode = prune ? 1 : 0;
 const start = prune ? startPrune : startCoordinator;

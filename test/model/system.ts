@@ -190,6 +190,7 @@ export class Replica {
       serviceUids: () => serviceRegistry.uids,
       forbiddenLabelDomains: [],
       poolsAllowedPrefixes: [],
+      poolsRemovedLabels: [],
       deviceGrammar: { usb: BUS, pci: BUS },
       factLabels: [],
       eviction: evict && evictionFor({ evictReadiness: evict.readiness }, keys),

@@ -20,6 +20,8 @@ export type BusHost = {
   files: HostFiles;
   /** Whether a device has more fields than its ids. */
   isAccelerator: (device: DeviceReport) => boolean;
+  /** Names of nodes of the device tree that count besides the root, `cpu` and `gpu`. */
+  deviceTreeNodes?: readonly string[];
   /** To be called when something became known between two readings. */
   onLateNews: () => void;
 };

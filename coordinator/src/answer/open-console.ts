@@ -14,7 +14,7 @@ import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import type { Ledger } from '../subscribers/ledger/ledger.ts';
 import type { LeadershipState } from '../term/leadership-state.ts';
 import { type ConsoleSource, createConsoleServer } from './console/console-server.ts';
-import { plannedNodes, serviceDocuments } from './console/fleet-documents.ts';
+import { PlanNotes, plannedNodes, serviceDocuments } from './console/fleet-documents.ts';
 import type { FleetNews } from './console/fleet-news.ts';
 import { nodeDocument } from './console/node-document.ts';
 import type { NodeQueries } from './console/node-queries.ts';
@@ -88,13 +88,17 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
         .values()
         .map((name) => news.summary(name)),
     }),
-    plan: () => ({ head: { replica: replica() }, list: 'nodes', items: plannedNodes(nodes) }),
+    plan: () => {
+      const notes = new PlanNotes();
+      const items = plannedNodes(nodes, notes);
+      return { head: { replica: replica() }, list: 'nodes', items, tail: () => notes.document() };
+    },
     services: () => ({ replica: replica(), services: serviceDocuments(serviceRegistry, evaluator.tally) }),
     audit: () => ({ head: { replica: replica(), ...ledger.summary() }, list: 'entries', items: ledger.entries() }),
     rules: (label) =>
       rulesDocument({
         rules: rules?.ruleSet.rules ?? [],
-        problems: rules?.problems() ?? [],
+        problems: rules ? [...rules.problems(), ...rules.ignored()] : [],
         nodes: nodes.names(),
         intent: (name) => nodes.evaluate(name)?.intent,
         label,

@@ -13,6 +13,7 @@ export function labelerSettings(
   return {
     keys,
     poolsAllowedPrefixes: config.poolsAllowedPrefixes,
+    poolsRemovedLabels: config.poolsRemovedLabels,
     forbiddenLabelDomains: config.forbiddenLabelDomains,
     startupGate: { requires: config.startupGateRequires, maxWaitMs: config.startupGateMaxWaitSeconds * 1000 },
     deviceGrammar: {

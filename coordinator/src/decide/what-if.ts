@@ -70,6 +70,7 @@ export class WhatIf {
       ...evaluated,
       readiness,
       poolLabelSet: poolLabelSet(evaluated.pool),
+      otherPoolLabelSets: evaluated.otherPools.flatMap((pool) => poolLabelSet(pool) ?? []),
     };
     return differences(node, intent, intentOf(this.#labelers, then));
   }

@@ -2,7 +2,7 @@ import { checkLabel, checkListen, checkSubdomain, isSubdomain, PORT } from '@rol
 import type { OptionTable } from '@rollcall/common/config/option.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import { FACT_PREFIX, REPAIR_CONDITIONS } from '@rollcall/common/well-known.ts';
-import { checkFields, DEVICE_FIELDS } from './device-fields.ts';
+import { DEVICE_FIELDS } from './device-fields.ts';
 import { checkSelector } from './label-selector.ts';
 import { DEFAULT_POOL_LABELS } from './pools.ts';
 import { parseScoreWeights } from './score-weights.ts';
@@ -26,8 +26,9 @@ function checkPrefixes(prefixes: readonly string[]): string | undefined {
     : `must be prefixes of label keys, such as example.com/; got ${JSON.stringify(odd)}`;
 }
 
+/** What matches no class is accepted as by NFD, with a warning. */
 function checkClasses(prefixes: readonly string[]): string | undefined {
-  return prefixes.every((prefix) => /^[0-9A-Fa-f]{1,4}$/.test(prefix))
+  return prefixes.every((prefix) => /^(0x)?[0-9A-Fa-f]{1,6}$/i.test(prefix))
     ? undefined
     : 'must be up to four hexadecimal digits each';
 }
@@ -129,7 +130,7 @@ export const COORDINATOR_OPTIONS = {
       const odd = domains.find((domain) => !isSubdomain(domain.toLowerCase()));
       return odd === undefined ? undefined : `must be domains, such as example.com; got ${JSON.stringify(odd)}`;
     },
-    help: 'Domains in which NodePoolLabels and NodePoolLabelSets may not set labels, in addition to k8s.io and kubernetes.io; subdomains are included.',
+    help: 'Domains in which NodePoolLabels and NodePoolLabelSets may not set labels, in addition to k8s.io and kubernetes.io; subdomains are included. An entry without a dot also forbids the key of that name.',
   },
   poolsAllowedPrefixes: {
     type: 'list',
@@ -137,6 +138,12 @@ export const COORDINATOR_OPTIONS = {
     defaultText: 'any',
     check: checkPrefixes,
     help: 'Prefixes that the label keys of NodePoolLabels and NodePoolLabelSets must have; the fence must allow the same.',
+  },
+  poolsRemovedLabels: {
+    type: 'list',
+    default: [],
+    check: (keys) => (keys.every(isLabelKey) ? undefined : 'must be label keys'),
+    help: 'Label keys that no NodePoolLabels or NodePoolLabelSet may set, and that rollcall removes from nodes where nodepool.banzaicloud.io/managed-labels lists them; the fence must allow the same. Other such labels stay.',
   },
   startupGateRequires: {
     type: 'list',
@@ -181,7 +188,6 @@ export const COORDINATOR_OPTIONS = {
   pciDeviceLabelFields: {
     type: 'list',
     default: ['class', 'vendor'],
-    check: checkFields(DEVICE_FIELDS.pci),
     help: `Fields in the labels of PCI devices: ${DEVICE_FIELDS.pci.join(', ')}.`,
   },
   usbDeviceClassWhitelist: {
@@ -193,7 +199,6 @@ export const COORDINATOR_OPTIONS = {
   usbDeviceLabelFields: {
     type: 'list',
     default: ['class', 'vendor', 'device'],
-    check: checkFields(DEVICE_FIELDS.usb),
     help: `Fields in the labels of USB devices: ${DEVICE_FIELDS.usb.join(', ')}.`,
   },
   factLabels: {

@@ -1,17 +1,18 @@
-/** The labels that name a node's pool, in the order in which they count. */
-export const DEFAULT_POOL_LABELS: readonly string[] = [
-  'nodepool.banzaicloud.io/name',
-  'node.banzaicloud.io/nodepool',
-  'cloud.google.com/gke-nodepool',
-  'agentpool',
-  'agent',
-  'kubernetes.azure.com/agentpool',
-  'eks.amazonaws.com/nodegroup',
-  'karpenter.sh/nodepool',
-];
+export { DEFAULT_POOL_LABELS } from '@rollcall/common/pool-labels.ts';
 
 /** The pool of a node: the first of these labels that has a value. */
 export function poolOf(labels: Readonly<Record<string, string>>, poolLabels: readonly string[]): string | undefined {
   const key = poolLabels.find((candidate) => labels[candidate]);
   return key === undefined ? undefined : labels[key];
 }
+
+/** Other pools that labels of the node name, in the order of the labels. */
+export function otherPoolsOf(
+  labels: Readonly<Record<string, string>>,
+  poolLabels: readonly string[],
+): readonly string[] {
+  const pools = new Set(poolLabels.flatMap((key) => labels[key] || []));
+  return pools.size > 1 ? [...pools].slice(1) : NO_POOLS;
+}
+
+const NO_POOLS: readonly string[] = [];

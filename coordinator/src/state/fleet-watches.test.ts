@@ -3,12 +3,13 @@ import { expect, test } from 'vitest';
 import { agentPod, watchedFleet } from './fleet.test-fixtures.ts';
 
 const POOL = 'example.com/pool';
+const LATER_POOL = 'example.com/later-pool';
 
 function watched() {
   const clock = new FakeClock();
   const pools: string[][] = [];
   const poolsChanged = (changed: ReadonlySet<string>) => pools.push([...changed]);
-  return { ...watchedFleet(['n', 'm'], { clock, poolLabels: [POOL] }, { poolsChanged }), pools };
+  return { ...watchedFleet(['n', 'm'], { clock, poolLabels: [POOL, LATER_POOL] }, { poolsChanged }), pools };
 }
 
 const ALL = ['n normal', 'm normal'];
@@ -79,6 +80,24 @@ test('the labels of pools are known once both kinds were listed, and only nodes 
   expect(fleet.snapshot('n')?.poolLabelSet).toBe(gold);
   onLost();
   expect(known()).toBe(false);
+});
+
+test('a NodePoolLabelSet of a pool that a later label names concerns the node as well', () => {
+  const { fleet, node, told } = watched();
+  const gold = {
+    ...{ kind: 'NodePoolLabelSet' as const, uid: 's', name: 'gold', namespace: 'rollcall', generation: 1 },
+    ...{ createdAt: '', pool: 'gold' },
+    ...{ labels: {}, status: undefined },
+  };
+  fleet.nodeHandlers.onUpsert(node('n', { [POOL]: 'silver', [LATER_POOL]: 'gold' }, '2'));
+  fleet.poolLabelHandlers('NodePoolLabelSet').onReplace([]);
+  fleet.poolLabelHandlers('NodePoolLabels').onReplace([]);
+  told();
+  fleet.poolLabelHandlers('NodePoolLabelSet').onUpsert(gold);
+  expect(told()).toEqual(['n normal']);
+  expect(fleet.snapshot('n')).toMatchObject({ pool: 'silver', otherPools: ['gold'], otherPoolLabelSets: [gold] });
+  fleet.nodeHandlers.onUpsert(node('n', { [POOL]: 'silver' }, '3'));
+  expect(fleet.snapshot('n')).toMatchObject({ otherPools: [], otherPoolLabelSets: [] });
 });
 
 test('a CSINode that comes or goes makes its node urgent', () => {

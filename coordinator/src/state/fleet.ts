@@ -2,7 +2,7 @@ import { type Clock, momentOf } from '@rollcall/common/clock.ts';
 import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
 import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
 import { isOlderVersion, type Node } from '../kube/objects.ts';
-import { poolOf } from '../model/pools.ts';
+import { otherPoolsOf, poolOf } from '../model/pools.ts';
 import type { ConditionCheck, Service } from '../model/services.ts';
 import type { ReportIdentity, SessionResult } from './agent-sessions.ts';
 import { agentSignsOf } from './agent-signs.ts';
@@ -336,6 +336,8 @@ export class Fleet {
       servicesKnown: this.#options.servicesKnown(),
       toldMs: sessions.toldSince(told.services),
       poolLabelSet: this.poolLabelSetOf(name),
+      otherPools: record.otherPools,
+      otherPoolLabelSets: this.otherPoolLabelSetsOf(name),
       poolLabelSetsKnown: POOL_LABEL_KINDS.every((kind) => this.#known.has(kind)),
       workspaces: this.#known.has('workspaces') ? this.#workspaces.on(name) : undefined,
     };
@@ -344,6 +346,11 @@ export class Fleet {
   /** The NodePoolLabels or NodePoolLabelSet that a node is labelled by. */
   poolLabelSetOf(name: string): ObservedPoolLabelSet | undefined {
     return this.poolLabelSets.of(this.#poolOf(name));
+  }
+
+  /** Objects with labels of other pools that labels of a node name. */
+  otherPoolLabelSetsOf(name: string): readonly ObservedPoolLabelSet[] {
+    return this.#term.record(name)?.otherPools.flatMap((pool) => this.poolLabelSets.of(pool) ?? []) ?? [];
   }
 
   /** A node that is drained, shut down or in maintenance is no reason for an alert: if no agent is heard, it counts apart. */
@@ -409,8 +416,15 @@ export class Fleet {
   #markPools(pools: ReadonlySet<string>): void {
     this.#listener.poolsChanged(pools);
     // By the pool that is noted already: to find it in the labels of all nodes is most of the work for a small pool.
-    for (const { name, presence } of this.#term.records())
-      if (presence.pool !== undefined && pools.has(presence.pool)) this.#changed(name, false);
+    for (const { name, presence, otherPools } of this.#term.records()) {
+      const isConcerned = presence.pool !== undefined && [presence.pool, ...otherPools].some((pool) => pools.has(pool));
+      if (isConcerned) this.#changed(name, false);
+    }
+  }
+
+  #noteOtherPools(name: string): void {
+    const record = this.#term.record(name);
+    if (record) record.otherPools = otherPoolsOf(this.#nodes.get(name)?.labels ?? {}, this.#options.poolLabels);
   }
 
   #poolOf(name: string): string | undefined {
@@ -430,6 +444,7 @@ export class Fleet {
     const record = this.#term.record(name);
     if (isOther || !record) this.#beginRecord(name, false);
     else record.presence.pool = this.#poolOf(name);
+    this.#noteOtherPools(name);
     this.#changed(name, false);
   }
 
@@ -457,6 +472,7 @@ export class Fleet {
     const signs = agentSignsOf(sources, this.#options.clock.now());
     const known = { name, uid: node.uid, pool: this.#poolOf(name), cameMs: this.#cameMs.get(name), isNew: !wasThere };
     this.#term.begin(known, signs, this.#options.clock.monotonic());
+    this.#noteOtherPools(name);
   }
 
   #agentPodOn(node: string, podUid: string): ObservedPod | undefined {

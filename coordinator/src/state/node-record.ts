@@ -20,6 +20,8 @@ export class NodeRecord {
   readonly sessions: AgentSessions;
   /** How well its agent is heard; of `freshness.ts`. */
   readonly presence: Presence;
+  /** Pools that labels of the node name, besides the pool that it is in. */
+  otherPools: readonly string[] = [];
   /** What the machine is like; of `machines.ts`. */
   machine: ShownMachine | undefined;
   /** The Node is gone, or the term is over. For those who have records in a queue. */

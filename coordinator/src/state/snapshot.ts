@@ -23,6 +23,9 @@ export type NodeSnapshot = {
   pool: string | undefined;
   /** What its pool asks for; meaningless while the sets are unknown. */
   poolLabelSet: ObservedPoolLabelSet | undefined;
+  /** Other pools that labels of the node name, and their sets. */
+  otherPools: readonly string[];
+  otherPoolLabelSets: readonly ObservedPoolLabelSet[];
   poolLabelSetsKnown: boolean;
   freshness: Freshness;
   /** What the agent said last of the checks as they are now, by service name; old when the node is not fresh. */

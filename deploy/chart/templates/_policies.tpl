@@ -48,6 +48,10 @@
 {{- include "rollcall.cel.strings" .Values.pools.allowedPrefixes -}}
 {{- end }}
 
+{{- define "rollcall.cel.removedLabels" -}}
+{{- include "rollcall.cel.strings" .Values.coordinator.config.poolsRemovedLabels -}}
+{{- end }}
+
 {{- define "rollcall.cel.servicePrefixes" -}}
 {{- include "rollcall.cel.strings" .Values.services.allowedPrefixes -}}
 {{- end }}

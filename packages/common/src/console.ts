@@ -56,6 +56,8 @@ export type NodeSummary = {
   contested: readonly string[];
   /** Keys that are left out, because another manager owns them or the API server refuses them. */
   skipped: readonly string[];
+  /** Labels that another program set for a pool, and that rollcall leaves; absent where there are none. */
+  left?: readonly string[];
   /** Whether something is about to be written; in a dry run, whether something would be. */
   pending: boolean;
 };
@@ -75,7 +77,14 @@ export type NodesDocument = {
 };
 
 /** `GET /v1/plan` */
-export type PlanDocument = { replica: ReplicaDocument; nodes: readonly PlannedNode[] };
+export type PlanDocument = {
+  replica: ReplicaDocument;
+  nodes: readonly PlannedNode[];
+  /** Nodes that get labels of a pool, although Banzai's operator listed no label for them: often it saw no pool. */
+  newInPools: readonly string[];
+  /** Labels that another program set for a pool, and that rollcall leaves on these nodes until a person decides. */
+  left: readonly { key: string; reason: string; nodes: readonly string[] }[];
+};
 
 export type PlannedNode = PendingDocument & {
   name: string;

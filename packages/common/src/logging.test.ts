@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CodedError } from './coded-error.ts';
-import { createLogger, humanLine, silentLogger } from './logging.ts';
+import { createLogger, humanLine, logLevelOf, silentLogger } from './logging.ts';
 
 const directory = mkdtempSync(path.join(tmpdir(), 'rollcall-log-'));
 const file = path.join(directory, 'log');
@@ -25,6 +25,15 @@ beforeEach(() => {
 });
 afterEach(() => closeSync(fd));
 afterAll(() => rmSync(directory, { recursive: true }));
+
+test('LOG_LEVEL has the values that Gitpod’s programs know', () => {
+  const values = [undefined, '', 'info', 'TRACE', 'debug', 'warning', 'fatal', 'odd'];
+  expect(values.map(logLevelOf)).toEqual(['info', 'info', 'info', 'debug', 'debug', 'warn', 'error', 'info']);
+  const logger = createLogger({ json: true, verbose: false, level: 'warn', component: 'x', fd });
+  logger.info('quiet');
+  logger.warn('loud');
+  expect(written()).toMatch(/^[^\n]*loud[^\n]*\n$/);
+});
 
 const written = () => readFileSync(file, 'utf8');
 

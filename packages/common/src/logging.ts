@@ -4,10 +4,14 @@ import { droppedLogLines, openLogOutput } from './log-output.ts';
 
 export type { Logger } from 'pino';
 
+type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
 export type LoggingOptions = {
   /** JSON lines, or lines for people. */
   json: boolean;
   verbose: boolean;
+  /** Defaults to `info`, or to `debug` if `verbose`. */
+  level?: LogLevel;
   /** Which program this is, in every line. */
   component: string;
   /** File descriptor; defaults to standard output. */
@@ -23,7 +27,7 @@ export function createLogger(options: LoggingOptions): Logger {
   let told = droppedLogLines();
   const logger = pino(
     {
-      level: options.verbose ? 'debug' : 'info',
+      level: options.verbose ? 'debug' : (options.level ?? 'info'),
       base: { component: options.component },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
@@ -42,6 +46,14 @@ export function createLogger(options: LoggingOptions): Logger {
   }
 
   return logger;
+}
+
+/** The level for a value of LOG_LEVEL as Gitpod's programs read it; `info` for every other value. */
+export function logLevelOf(text = ''): LogLevel {
+  const name = text.toLowerCase();
+  if (['trace', 'debug'].includes(name)) return 'debug';
+  if (['warn', 'warning'].includes(name)) return 'warn';
+  return ['error', 'fatal', 'panic'].includes(name) ? 'error' : 'info';
 }
 
 /** A logger that says nothing, for tests. */

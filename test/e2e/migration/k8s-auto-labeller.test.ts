@@ -7,7 +7,7 @@ import type { NodeState } from '../gitpod/node-states.ts';
 import { impliedIn } from '../hardware/rule-stage.ts';
 import { MigrationStage } from './migration-stage.ts';
 
-// The steps of deploy/README.md, on a cluster as adaptant's k8s-auto-labeller leaves it, and k8s-node-label-monitor,
+// The steps of deploy/migration.md, on a cluster as adaptant's k8s-auto-labeller leaves it, and k8s-node-label-monitor,
 // which writes nothing.
 
 type Message = { node: string; labelsAdded: Record<string, string>; labelsDeleted: string[] };
@@ -78,7 +78,10 @@ describe('step by step', () => {
 
   test('removed once, a label comes back at once where it is true, and not where it is not', async () => {
     const since = stage.states.mark('right');
-    await stage.kubectl(['label', 'nodes', 'right', 'stale', 'missed', `${TPU}-`]);
+    await stage.put('kept', 'person', ({ metadata }) => {
+      metadata.labels = { ...metadata.labels, 'example.com/kept': 'true' };
+    });
+    await stage.follow("kubectl label nodes -l '!example.com/kept' LABEL-", { LABEL: TPU });
     for (const name of ['right', 'missed']) {
       await stage.states.until(name, 'to be labelled', (state) => state.labels[TPU] === 'true');
       await stage.states.until(name, 'to be taken over', (state) => impliedIn(state.annotations).includes(TPU));

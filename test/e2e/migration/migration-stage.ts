@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ApiClient, KubeObject, PatchType } from '../../control-plane/api-client.ts';
@@ -58,6 +58,16 @@ export class MigrationStage {
 
   kubectl(args: readonly string[], stdin?: string): Promise<string> {
     return this.controlPlane.kubectl(args, stdin === undefined ? {} : { stdin });
+  }
+
+  /** Runs a command of kubectl that is a line of the page on migration, with these values for its words in capitals. */
+  async follow(command: string, values: Readonly<Record<string, string>> = {}): Promise<string> {
+    const page = await readFile(path.join(DEPLOY, 'migration.md'), 'utf8');
+    if (!page.split('\n').some((line) => line.trim() === command)) throw new Error(`The page has no line ${command}`);
+    const [program, ...words] = command.split(' ');
+    if (program !== 'kubectl') throw new Error(`No command of kubectl: ${command}`);
+    const filled = words.map((word) => word.replaceAll("'", '').replace(/[A-Z]{4,}/g, (name) => values[name] ?? name));
+    return this.kubectl(filled.map((word) => (word.startsWith('deploy/') ? path.join(DEPLOY, '..', word) : word)));
   }
 
   /** Installs the chart, or upgrades to this configuration, without a coordinator that would run with it. */

@@ -7,14 +7,13 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 import { MANAGED, POOL, poolLabelSet, poolsPath } from '../pools/pool-cluster.ts';
 import { MigrationStage } from './migration-stage.ts';
 
-// The steps of deploy/README.md, on a cluster as Banzai Cloud's nodepool-labels-operator leaves it.
+// The steps of deploy/migration.md, of which every command is read from the page, on a cluster as Banzai Cloud's nodepool-labels-operator leaves it.
 
 const NAMESPACE = 'pipeline';
 const RELEASE = 'npls';
 /** The default field manager of client-go: the name of the program, /app. */
 const OPERATOR = 'app';
 const CONFIG = { poolNamespace: NAMESPACE, forbiddenLabelDomains: ['google.com'] };
-const DEPLOY = path.resolve(import.meta.dirname, '../../../deploy');
 
 /** The CRD in the operator's chart, where it is a normal object of the release. */
 const CRD = `apiVersion: apiextensions.k8s.io/v1
@@ -101,12 +100,12 @@ describe('step by step', () => {
   });
 
   test('the CRD is replaced, and its objects stay', async () => {
-    await stage.kubectl(['apply', '--server-side', '--force-conflicts', '-f', path.join(DEPLOY, 'crds')]);
+    await stage.follow('kubectl apply --server-side --force-conflicts -f deploy/crds');
     await waitFor('the set to be served', async () => (await stage.api.list(poolsPath(NAMESPACE))).length === 1);
   });
 
   test('the change over takes no label away that is right, and everything that is not', async () => {
-    await stage.kubectl(['-n', NAMESPACE, 'scale', 'deployment/nodepool-labels-operator', '--replicas=0']);
+    await stage.follow('kubectl -n NAMESPACE scale deployment/nodepool-labels-operator --replicas=0', { NAMESPACE });
     const marks = ['right', 'stale', 'orphan'].map((node) => stage.states.mark(node));
     await stage.takeOver(CONFIG);
     await stage.states.until('stale', 'to lose what no set asks for', ({ labels }) => !('old' in labels));
@@ -123,13 +122,15 @@ describe('step by step', () => {
     }
   });
 
-  test('a label that the operator forgot has no owner, and stays', () => {
+  test('a label that the operator forgot has no owner, and stays until a person removes it', async () => {
     expect(stage.states.last('orphan')?.labels).toHaveProperty(['cloud.google.com/x'], '1');
+    await stage.follow('kubectl label node NODE LABEL-', { NODE: 'orphan', LABEL: 'cloud.google.com/x' });
+    await stage.states.until('orphan', 'to lose it', ({ labels }) => !('cloud.google.com/x' in labels));
   });
 
   test('the operator is removed without its CRD, which goes with the release otherwise', async () => {
-    await stage.kubectl(['-n', NAMESPACE, 'delete', 'secret', '-l', `owner=helm,name=${RELEASE}`]);
-    await stage.kubectl(['-n', NAMESPACE, 'delete', 'deployment/nodepool-labels-operator']);
+    await stage.follow('kubectl -n NAMESPACE delete secret -l owner=helm,name=RELEASE', { NAMESPACE, RELEASE });
+    await stage.follow('kubectl -n NAMESPACE delete deployment/nodepool-labels-operator', { NAMESPACE });
     expect(await stage.helm(['list', '--namespace', NAMESPACE, '--short'])).toBe('');
     expect(await crdExists()).not.toBe('');
     const left = await stage.api.list(poolsPath(NAMESPACE));

@@ -7,6 +7,7 @@ import { ApiError } from '../../control-plane/api-client.ts';
 import { applyManifest, createNode, type NodeObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
+import type { FenceSettings } from '../../rig/fence.ts';
 import { Rig } from '../../rig/rig.ts';
 import { NodeStates } from '../gitpod/node-states.ts';
 import { MANAGED, POOL, poolLabelSet, poolsPath } from './pool-cluster.ts';
@@ -64,13 +65,15 @@ export class PoolStage {
   static async start({
     crd = 'ours',
     coordinatorArgs = [],
+    fence = {},
     prepare = async () => {},
   }: {
     crd?: 'ours' | 'upstream' | 'none';
     coordinatorArgs?: readonly string[];
+    fence?: FenceSettings;
     prepare?: (stage: PoolStage) => Promise<void>;
   } = {}): Promise<PoolStage> {
-    const stage = new PoolStage(await embeddedCluster());
+    const stage = new PoolStage(await embeddedCluster(fence));
     try {
       if (crd === 'ours') await stage.installCrd();
       if (crd === 'upstream') await stage.installCrd(JSON.stringify(UPSTREAM_CRD));

@@ -13,6 +13,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   poolNamespace: DNS_LABEL,
   name: DNS_LABEL,
   poolLabels: LABEL_KEY,
+  poolsRemovedLabels: LABEL_KEY,
   forbiddenLabelDomains: LABEL_KEY,
   label: LABEL_KEY,
   taint: LABEL_KEY,

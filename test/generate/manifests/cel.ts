@@ -23,3 +23,9 @@ export const POOL_OF_PARAMS = "[params.?spec.?pool.orValue(''), params.metadata.
 export function isInDomains(list: string): string {
   return `(k.contains('/') && ${list}.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))`;
 }
+
+/** The same for domains that people forbid: one without a dot also names the key that is the same. */
+export function isForbidden(list: string): string {
+  const bare = `${list}.exists(d, !d.contains('.') && d == k.lowerAscii())`;
+  return `(k.contains('/') ? ${isInDomains(list)} : ${bare})`;
+}

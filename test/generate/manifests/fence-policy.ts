@@ -1,4 +1,5 @@
 import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
+import { ALWAYS_NAMES_POOL } from '@rollcall/common/pool-labels.ts';
 import { KUBERNETES_DOMAINS } from '@rollcall/common/reserved-domains.ts';
 import {
   DO_NOT_DISRUPT,
@@ -14,7 +15,7 @@ import {
   STARTUP_TAINT,
   UNINSTALL_NAME,
 } from '@rollcall/common/well-known.ts';
-import { cel, celList, isInDomains } from './cel.ts';
+import { cel, celList, isForbidden, isInDomains } from './cel.ts';
 import {
   FIELD_VARIABLES,
   IS_FREE_CONDITION,
@@ -91,7 +92,7 @@ function fence(settings: PolicySettings, name: string): ManifestObject {
 
 /** They are computed when a validation asks for them, and once. */
 function variables(settings: PolicySettings): { name: string; expression: string }[] {
-  const { services, labelPrefixes, servicePrefixes, poolLabels, poolPrefixes, reservedDomains, annotations } = settings;
+  const { services, labelPrefixes, servicePrefixes, poolLabels, poolPrefixes, annotations } = settings;
   return [
     { name: 'ownLabels', expression: celList([...services.map(({ label }) => label), ...OWN_LABELS]) },
     { name: 'ownPrefixes', expression: celList(labelPrefixes) },
@@ -102,7 +103,8 @@ function variables(settings: PolicySettings): { name: string; expression: string
     { name: 'ownTaints', expression: celList([...services.map(({ taint }) => taint), ...OWN_TAINTS]) },
     { name: 'poolLabels', expression: celList(poolLabels) },
     { name: 'poolPrefixes', expression: celList(poolPrefixes) },
-    { name: 'reservedDomains', expression: celList(reservedDomains) },
+    { name: 'reservedDomains', expression: celList(settings.reservedDomains) },
+    { name: 'removedLabels', expression: celList(settings.removedLabels) },
     { name: 'labels', expression: 'object.metadata.?labels.orValue({})' },
     { name: 'oldLabels', expression: 'oldObject.metadata.?labels.orValue({})' },
     { name: 'annotations', expression: 'object.metadata.?annotations.orValue({})' },
@@ -111,6 +113,14 @@ function variables(settings: PolicySettings): { name: string; expression: string
     { name: 'taints', expression: 'object.spec.?taints.orValue([])' },
     { name: 'oldTaints', expression: 'oldObject.spec.?taints.orValue([])' },
     { name: 'isInPool', expression: "variables.poolLabels.exists(k, variables.oldLabels[?k].orValue('') != '')" },
+    {
+      // A later label than the one that names the pool of the Node is as any other.
+      name: 'namingLabels',
+      expression: cel(`
+        variables.poolLabels.filter(k, variables.poolLabels.indexOf(k) < ${ALWAYS_NAMES_POOL}
+          || !variables.poolLabels.exists(p, variables.oldLabels[?p].orValue('') != ''
+            && variables.poolLabels.indexOf(p) < variables.poolLabels.indexOf(k)))`),
+    },
     { name: 'list', expression: `variables.annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')` },
     { name: 'oldList', expression: `variables.oldAnnotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')` },
     { name: 'keyList', expression: `variables.annotations[?'${KEYS_ANNOTATION}'].orValue('')` },
@@ -181,7 +191,7 @@ const IS_OF_DEVICE = 'variables.devicePrefixes.exists(p, k.startsWith(p))';
 const IS_READINESS = `(${IS_OF_SERVICE} && !${IS_OF_KUBERNETES})`;
 const IS_OF_RULE = `(variables.ownPrefixes.exists(p, k.startsWith(p)) && !${IS_OF_DEVICE} && !${IS_OF_KUBERNETES} && !(k in variables.poolLabels))`;
 /** A pool may have set it. */
-const IS_ORDINARY = `!(k in variables.poolLabels) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isInDomains('variables.reservedDomains')}`;
+const IS_ORDINARY = `!(k in variables.namingLabels) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isForbidden('variables.reservedDomains')}`;
 const IS_OF_POOL = `variables.isInPool && ${IS_ORDINARY} && variables.poolPrefixes.exists(p, k.startsWith(p))`;
 /** Only the coordinator owns the label. */
 const IS_ALONE = `(${isAlone('labels')})`;
@@ -194,7 +204,8 @@ const MAY_SET = `k in variables.ownLabels || (${IS_OF_DEVICE} && ${IS_FREE} && $
             || (${IS_READINESS} && ${IS_LISTED} && (${WAS_LISTED} || (variables.labels[k] == 'true' && ${IS_FREE})))
             || ((${IS_POOLS} || (${IS_OF_RULE} && ${IS_LISTED})) && (${IS_FREE} || ${WAS_LISTED}))`;
 const MAY_REMOVE = `k in variables.ownLabels || (${IS_READINESS} && variables.oldLabels[k] == 'true')
-            || ((${IS_ORDINARY} || ${IS_OF_DEVICE}) && ${IS_ALONE}) || (${IS_ORDINARY} && !${IS_OF_DEVICE} && ${WAS_LISTED})`;
+            || ((${IS_ORDINARY} || ${IS_OF_DEVICE}) && ${IS_ALONE}) || (${IS_ORDINARY} && !${IS_OF_DEVICE} && ${WAS_LISTED})
+            || (k in variables.removedLabels && k in variables.oldListed)`;
 const MAY_OWN = `k in variables.ownLabels || ${IS_READINESS} || ${IS_OF_DEVICE} || ${IS_POOLS} || (${IS_OF_RULE} && ${IS_LISTED})`;
 /** Whether the label, taint or condition `k` may come onto the list of the Node. */
 const MAY_LIST = {

@@ -4,7 +4,7 @@ import {
   POOL_LABEL_RESOURCES,
   type PoolLabelKind,
 } from '@rollcall/coordinator/state/pool-label-sets.ts';
-import { cel, celList, isInDomains, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
+import { cel, celList, isForbidden, POOL_OF_PARAMS, poolOfNode } from './cel.ts';
 import { manifestText } from './manifest.ts';
 import { OWN_LABELS, OWN_PREFIXES, type PolicySettings } from './settings.ts';
 
@@ -66,7 +66,7 @@ function poolLabelsPolicy(kind: PoolLabelKind, settings: PolicySettings) {
                   && !(k in variables.reservedLabels)
                   && !variables.reservedPrefixes.exists(p, k.startsWith(p))
                   && variables.prefixes.exists(p, k.startsWith(p))
-                  && !${isInDomains('variables.reservedDomains')},
+                  && !${isForbidden('variables.reservedDomains')},
                   {k: v})`),
             },
             {

@@ -19,6 +19,8 @@ export type PolicySettings = {
   poolPrefixes: readonly string[];
   /** Where no NodePoolLabels and no NodePoolLabelSet may set a label. */
   reservedDomains: readonly string[];
+  /** Labels that no pool may set, and that the coordinator may remove where a Node lists them as a pool's. */
+  removedLabels: readonly string[];
   /** Prefixes of labels that the coordinator may set on any node. */
   labelPrefixes: readonly string[];
   /** Prefixes of labels, taints and conditions of NodeServices. */
@@ -68,6 +70,7 @@ export const DEFAULT_SETTINGS: PolicySettings = {
   poolLabels: DEFAULT_POOL_LABELS,
   poolPrefixes: [''],
   reservedDomains: KUBERNETES_DOMAINS,
+  removedLabels: [''],
   // With the prefix of the rules in deploy/rules.
   labelPrefixes: [...OWN_PREFIXES, 'accelerators/'],
   servicePrefixes: DEFAULT_SERVICE_PREFIXES,

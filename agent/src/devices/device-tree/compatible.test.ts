@@ -10,6 +10,12 @@ test.each(['cpus', 'cpu-map', 'cpu0', 'vpu@1', 'my-gpu@1', 'gpu-opp-table'])('do
   expect(isCounted(name)).toBe(false);
 });
 
+test('counts further nodes by their names, with or without a number and an address', () => {
+  const further = ['vpu', 'sata'];
+  const all = ['vpu', 'vpu@1', 'vpu0@1', 'sata@fd0c0000', 'vpu0', 'vpus@1', 'my-vpu@1'];
+  expect(all.filter((name) => isCounted(name, further))).toEqual(['vpu', 'vpu@1', 'vpu0@1', 'sata@fd0c0000']);
+});
+
 describe('parseCompatible', () => {
   test('splits at NUL, with or without one at the end', () => {
     expect(parseCompatible('fsl,imx8mq-phanbell\0fsl,imx8mq\0')).toEqual(['fsl,imx8mq-phanbell', 'fsl,imx8mq']);

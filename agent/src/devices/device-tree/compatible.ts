@@ -2,9 +2,16 @@ import type { DeviceReport } from '@rollcall/common/report.ts';
 import { plainText } from '../attribute-text.ts';
 import { FILE_BYTES_MAX } from '../host-files.ts';
 
-/** The nodes that k8s-dt-node-labeller counts besides the root: `cpu`, `cpu@0`, `gpu@38000000`, `cpu3@300`. */
-export function isCounted(nodeName: string): boolean {
-  return /^(cpu|gpu)(\d*@.*)?$/.test(nodeName);
+/**
+ * The nodes that k8s-dt-node-labeller counts besides the root: `cpu`, `cpu@0`, `gpu@38000000`, `cpu3@300`, and the same
+ * for further names (its `-n`).
+ */
+export function isCounted(nodeName: string, further: readonly string[] = []): boolean {
+  const [name = ''] = nodeName.split('@', 1);
+  return ['cpu', 'gpu', ...further].some(
+    (each) =>
+      nodeName === each || (nodeName.includes('@') && name.startsWith(each) && /^\d*$/.test(name.slice(each.length))),
+  );
 }
 
 /** The strings of a property `compatible`, each of which ends with NUL. A last one that was cut off is left out. */

@@ -30,6 +30,14 @@ function counts(devices: readonly { attributes: Record<string, string> }[]) {
 }
 
 describe('the device tree collector', () => {
+  test('counts further nodes that are named', () => {
+    sysfs.node('', ['xlnx,zynqmp']);
+    sysfs.node('amba/sata@fd0c0000', ['ceva,ahci-1v84']);
+    sysfs.node('amba/i2c@ff020000', ['cdns,i2c-r1p14']);
+    const reading = createDeviceTreeCollector({ ...hostOf(sysfs, files), deviceTreeNodes: ['sata'] }).read();
+    expect(counts(devicesOf(reading))).toEqual({ 'xlnx,zynqmp': '1', 'ceva,ahci-1v84': '1' });
+  });
+
   test('counts what the board, its CPUs and its GPUs are compatible with', () => {
     sysfs.node('', ['google,edgetpu', 'fsl,imx8mq-phanbell', 'fsl,imx8mq']);
     for (const cpu of [0, 1, 2, 3]) sysfs.node(`cpus/cpu@${cpu}`, ['arm,cortex-a53', 'arm,armv8']);

@@ -17,7 +17,13 @@ const WALK_SECONDS = 3600;
  * Reads the device tree in procfs, or else in sysfs: the one in procfs is a link to `/sys/firmware/devicetree/base`, which
  * leads nowhere where the sysfs of the machine is mounted elsewhere. Nodes are directories, properties are files.
  */
-export function createDeviceTreeCollector({ procfsRoot, sysfsRoot, files, isAccelerator }: BusHost): BusCollector {
+export function createDeviceTreeCollector({
+  procfsRoot,
+  sysfsRoot,
+  files,
+  isAccelerator,
+  deviceTreeNodes,
+}: BusHost): BusCollector {
   const places = [`${procfsRoot}/device-tree`, `${sysfsRoot}/firmware/devicetree/base`];
   const platform = new PlatformDevices(files, sysfsRoot);
   let walk: TreeWalk | undefined;
@@ -30,9 +36,9 @@ export function createDeviceTreeCollector({ procfsRoot, sysfsRoot, files, isAcce
   function walkIfDue(root: string): boolean {
     const isDue = !walk || sinceWalk >= WALK_SECONDS || walk.signatureNow() !== walk.signature;
     if (!isDue) return false;
-    const next = walkTree(files, root, (node) =>
-      isAccelerator(reportOf({ ...node, driver: undefined, place: addressed(node.path) })),
-    );
+    const isKnown = (node: AcceleratorNode) =>
+      isAccelerator(reportOf({ ...node, driver: undefined, place: addressed(node.path) }));
+    const next = walkTree(files, root, isKnown, deviceTreeNodes);
     sinceWalk = 0;
     platform.list();
     if (walk && next.signature === walk.signature && next.leftOut === walk.leftOut) return false;

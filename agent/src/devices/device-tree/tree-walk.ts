@@ -24,14 +24,19 @@ export type TreeWalk = {
   signatureNow(): string;
 };
 
-/** Visits all nodes of a tree. */
-export function walkTree(files: HostFiles, root: string, isAccelerator: (node: AcceleratorNode) => boolean): TreeWalk {
+/** Visits all nodes of a tree. `countedNodes` are names of nodes that count besides the board, CPUs and GPUs. */
+export function walkTree(
+  files: HostFiles,
+  root: string,
+  isAccelerator: (node: AcceleratorNode) => boolean,
+  countedNodes: readonly string[] = [],
+): TreeWalk {
   const counted: string[] = [];
   const accelerators: AcceleratorNode[] = [];
   const looked: string[] = [];
   const take = (node: string, name?: string) => {
     const strings = parseCompatible(files.text(`${node}/compatible`) ?? '');
-    const isOfBoard = name === undefined || isCounted(name);
+    const isOfBoard = name === undefined || isCounted(name, countedNodes);
     if (isOfBoard) counted.push(...strings);
     const path = node.slice(root.length);
     const known = strings

@@ -19,6 +19,8 @@ type LongDocument = {
   list: string;
   /** `undefined` items are left out: they only give other work a turn. */
   items: Iterable<unknown>;
+  /** What follows the list, once it was made. */
+  tail?: () => object;
 };
 
 /** Bytes that are handed over at once. */
@@ -43,7 +45,8 @@ export async function writePieces(document: LongDocument, to: Writable): Promise
     if (!(await hand(piece, to))) return;
     piece = '';
   }
-  to.end(`${piece}\n]}\n`);
+  const tail = JSON.stringify(document.tail?.() ?? {}).slice(1);
+  to.end(`${piece}\n]${tail === '}' ? '' : ','}${tail}\n`);
 }
 
 /** Whether the reader is still there. */

@@ -1,10 +1,19 @@
 import { hostname } from 'node:os';
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { NodeSummary, PlannedNode, ReplicaDocument, ServiceDocument } from '@rollcall/common/console.ts';
+import type {
+  NodeSummary,
+  PlanDocument,
+  PlannedNode,
+  ReplicaDocument,
+  ServiceDocument,
+} from '@rollcall/common/console.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { VERSION } from '@rollcall/common/version.ts';
-import type { Evaluator } from '../../decide/evaluator.ts';
+import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { Evaluation, Evaluator } from '../../decide/evaluator.ts';
 import { plannedChanges } from '../../decide/intent/changes.ts';
+import { entryKey } from '../../decide/intent/intent.ts';
+import { parseManagedLabels } from '../../decide/labelers/pool-keys.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../../model/config.ts';
 import { formatPredicate, type Service, type ServiceCheck } from '../../model/services.ts';
@@ -41,22 +50,59 @@ export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | und
     ...(starting.length > 0 ? { starting } : {}),
     contested: contested.map(({ key }) => key),
     skipped: unwritable.map(({ key }) => key),
+    ...leftOn(evaluation),
     pending: nodes.planOf(evaluation) !== undefined,
   };
 }
 
+function leftOn({ intent }: Partial<Pick<Evaluation, 'intent'>>): Pick<NodeSummary, 'left'> {
+  const left = [...(intent?.values() ?? [])].filter(({ isLeft }) => isLeft).map(({ key }) => key);
+  return left.length > 0 ? { left } : {};
+}
+
+/** What the plan says besides the pending writes. */
+export class PlanNotes {
+  readonly #newInPools: string[] = [];
+  readonly #left = new Map<string, { key: string; reason: string; nodes: string[] }>();
+
+  document(): Pick<PlanDocument, 'newInPools' | 'left'> {
+    return { newInPools: this.#newInPools, left: [...this.#left.values()] };
+  }
+
+  noteLeft(node: string, { intent }: Partial<Pick<Evaluation, 'intent'>>): void {
+    for (const { key, reason, isLeft } of intent?.values() ?? []) {
+      if (!isLeft) continue;
+      const id = `${key} ${reason}`;
+      const entry = this.#left.get(id) ?? { key, reason, nodes: [] };
+      this.#left.set(id, entry);
+      entry.nodes.push(node);
+    }
+  }
+
+  noteChanges({ node, intent }: Evaluation, changes: PlannedNode['changes']): void {
+    const list = node.annotations[MANAGED_LABELS_ANNOTATION];
+    if (list === undefined || parseManagedLabels(list)?.size !== 0) return;
+    const isOfPool = (key: string) => intent.get(entryKey({ kind: 'label', key }))?.origin === 'pool';
+    if (changes.some(({ kind, key, from }) => kind === 'label' && from === undefined && isOfPool(key)))
+      this.#newInPools.push(node.name);
+  }
+}
+
 /** The pending writes, node by node; `undefined` for a node without any. */
-export function* plannedNodes(nodes: NodeQueries): Iterable<PlannedNode | undefined> {
+export function* plannedNodes(nodes: NodeQueries, notes = new PlanNotes()): Iterable<PlannedNode | undefined> {
   for (const name of nodes.names()) {
     const evaluation = nodes.evaluate(name);
+    if (evaluation) notes.noteLeft(name, evaluation);
     const plan = evaluation && nodes.planOf(evaluation);
     if (!plan) {
       yield undefined;
       continue;
     }
     const { node, intent } = evaluation;
+    const changes = plannedChanges(plan, node, intent);
+    notes.noteChanges(evaluation, changes);
     const reasons = Object.fromEntries([...intent].map(([key, { reason }]) => [key, reason]));
-    yield { name, changes: plannedChanges(plan, node, intent), ...planDocument(plan), reasons };
+    yield { name, changes, ...planDocument(plan), reasons };
   }
 }
 

@@ -70,11 +70,13 @@ test('labels of USB devices have the serial number where it is asked for, and ar
 
 test('DT-1 DT-2 labels of a device tree say the vendor with a dash, Xilinx by its name, and how often it is there', () => {
   const tree = [deviceTree('xlnx,zynq-7000'), deviceTree('arm,cortex-a53', '4'), deviceTree('simple-bus')];
+  tree.push(deviceTree('a,b,c', '2'), deviceTree('a,b,d'));
   const labels = deviceLabels(tree, { pci: PCI, usb: USB });
   expect([...labels].map(([key, { value }]) => `${key}=${value}`)).toEqual([
     'beta.devicetree.org/xilinx-zynq-7000=1',
     'beta.devicetree.org/arm-cortex-a53=4',
     'beta.devicetree.org/simple-bus=1',
+    'beta.devicetree.org/a-b=3',
   ]);
 });
 

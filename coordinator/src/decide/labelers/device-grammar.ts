@@ -43,6 +43,7 @@ export function busesOf(key: string): readonly DeviceBus[] {
  */
 export function deviceLabels(devices: readonly DeviceReport[], grammar: DeviceGrammar): Map<string, DeviceLabel> {
   const labels = new Map<string, DeviceLabel>();
+  const counts = new Map<string, number>();
   const add = (key: string, value: string, reason: string) => {
     if (!labels.has(key) && isLabelKey(key) && isLabelValue(value)) labels.set(key, { value, reason });
   };
@@ -50,7 +51,14 @@ export function deviceLabels(devices: readonly DeviceReport[], grammar: DeviceGr
     const { bus, attributes } = device;
     const reason = `the agent sees ${nameOf(device)}`;
     const { compatible, count } = attributes;
-    if (bus === 'device-tree' && count !== undefined) add(deviceTreeKey(compatible ?? ''), count, reason);
+    if (bus === 'device-tree' && count !== undefined) {
+      const key = deviceTreeKey(compatible ?? '');
+      const sum = (counts.get(key) ?? 0) + Number(count);
+      counts.set(key, sum);
+      // Strings that differ in their third part have one label.
+      labels.delete(key);
+      add(key, String(sum), reason);
+    }
     if (bus === 'usb' || bus === 'pci') {
       for (const key of nfdKeys(bus, attributes, grammar[bus])) add(key, 'true', reason);
     }
@@ -100,11 +108,14 @@ function nfdKeys(
   return [`${key}.present`, ...(attributes['sriov_totalvfs'] === undefined ? [] : [`${key}.sriov.capable`])];
 }
 
-/** `xlnx,zynq-7000` is `xilinx-zynq-7000`: the vendor's short name is spelled out as k8s-dt-node-labeller does. */
+/**
+ * `xlnx,zynq-7000` is `xilinx-zynq-7000`, and `a,b,c` is `a-b`, as k8s-dt-node-labeller has it: it spells out the short
+ * name of this vendor, and leaves out a third part.
+ */
 function deviceTreeKey(compatible: string): string {
-  const [first = '', ...rest] = compatible.split(',');
-  if (rest.length === 0) return `${DEVICE_TREE_PREFIX}${compatible}`;
-  return `${DEVICE_TREE_PREFIX}${first === 'xlnx' ? 'xilinx' : first}-${rest.join('-')}`;
+  const [first = '', second] = compatible.split(',');
+  if (second === undefined) return `${DEVICE_TREE_PREFIX}${compatible}`;
+  return `${DEVICE_TREE_PREFIX}${first === 'xlnx' ? 'xilinx' : first}-${second}`;
 }
 
 function nameOf({ bus, attributes }: DeviceReport): string {

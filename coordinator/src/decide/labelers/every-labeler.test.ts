@@ -28,6 +28,7 @@ const { labelers, consequences } = createLabelers({
   keys,
   forbiddenLabelDomains: [],
   poolsAllowedPrefixes: [],
+  poolsRemovedLabels: [],
   startupGate: { requires: ['tier'], maxWaitMs: 1000 },
   deviceGrammar: {
     pci: { deviceClassWhitelist: ['03'], deviceLabelFields: [] },

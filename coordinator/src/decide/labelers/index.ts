@@ -23,6 +23,7 @@ export type LabelerOptions = {
   mayClear: ReadinessOptions['mayClear'];
   keys: KeyRegistry;
   poolsAllowedPrefixes: readonly string[];
+  poolsRemovedLabels: readonly string[];
   forbiddenLabelDomains: readonly string[];
   startupGate: StartupGateOptions;
   deviceGrammar: DeviceGrammar;

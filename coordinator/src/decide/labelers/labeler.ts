@@ -29,6 +29,8 @@ export type Claim = {
   object?: string;
   /** It would be wanted if another writer had not given it another value. */
   isForeign?: true;
+  /** Another program listed the label as a pool's, and rollcall leaves it on the node until a person decides. */
+  isLeft?: true;
 };
 
 /** The fields of a condition besides its status, set when the status changes. */

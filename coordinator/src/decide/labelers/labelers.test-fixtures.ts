@@ -4,6 +4,7 @@ import type { LabelerOptions } from './index.ts';
 export const NOTHING_CONFIGURED = {
   serviceUids: () => new Set<string>(),
   poolsAllowedPrefixes: [],
+  poolsRemovedLabels: [],
   forbiddenLabelDomains: [],
   startupGate: { requires: [], maxWaitMs: 0 },
   deviceGrammar: {

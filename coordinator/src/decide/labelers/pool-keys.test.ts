@@ -7,7 +7,7 @@ const keys = registryOf({
   watchedServices: [WS_DAEMON_SERVICE],
   poolLabels: ['nodepool.banzaicloud.io/name', 'agentpool'],
 });
-const reserved = { keys, domains: ['Google.com', 'example.org'], allowedPrefixes: [] };
+const reserved = { keys, domains: ['Google.com', 'example.org', 'StorageTier'], allowedPrefixes: [] };
 
 function reasonFor(key: string, value = 'x'): string | undefined {
   return sortPoolLabels({ pool: 'p', labels: { [key]: value } }, reserved).refused[0]?.reason;
@@ -20,6 +20,8 @@ describe('a label of a pool is refused', () => {
     ['k8s.io/x', 'is in the reserved domain k8s.io'],
     ['cloud.google.com/x', 'is in the reserved domain Google.com'],
     ['example.org/x', 'is in the reserved domain example.org'],
+    ['storagetier', 'is in the reserved domain StorageTier'],
+    ['a.storagetier/x', 'is in the reserved domain StorageTier'],
     ['agentpool', 'names the pool of a node'],
     ['nodepool.banzaicloud.io/name', 'names the pool of a node'],
     ['nodepool.banzaicloud.io/managed-labels', 'is the annotation that lists the labels of pools'],
@@ -60,6 +62,8 @@ test.each([
   'kubernetes.io.example.com/x',
   'notgoogle.com/x',
   'node.banzaicloud.io/ondemand',
+  'my-storagetier',
+  'google.com',
   'kubernetes.io',
   'agent',
 ])('a label of a pool with the key %j is accepted', (key) => {

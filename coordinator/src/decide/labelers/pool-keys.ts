@@ -14,12 +14,23 @@ export type ReservedKeys = {
    * pool did not request it.
    */
   allowedPrefixes: readonly string[];
+  /** Keys that may not be set, and that are removed where a Node lists them as a pool's. */
+  removed?: readonly string[];
 };
 
-type PoolSettings = { forbiddenLabelDomains: readonly string[]; poolsAllowedPrefixes: readonly string[] };
+type PoolSettings = {
+  forbiddenLabelDomains: readonly string[];
+  poolsAllowedPrefixes: readonly string[];
+  poolsRemovedLabels: readonly string[];
+};
 
 export function reservedKeys(keys: KeyRegistry, settings: PoolSettings): ReservedKeys {
-  return { keys, domains: settings.forbiddenLabelDomains, allowedPrefixes: settings.poolsAllowedPrefixes };
+  return {
+    keys,
+    domains: settings.forbiddenLabelDomains,
+    allowedPrefixes: settings.poolsAllowedPrefixes,
+    removed: settings.poolsRemovedLabels,
+  };
 }
 
 export type RefusedKey = { key: string; reason: string };
@@ -29,38 +40,51 @@ export type SortedPoolLabels = { accepted: ReadonlyMap<string, string>; refused:
 
 /**
  * What of a pool's labels can be set, and why the rest can not. One bad key says nothing about the others. A label that
- * says which pool it is, as Banzai's own examples have it, is neither: its nodes are in that pool already.
+ * says which pool it is, as Banzai's own examples have it, is neither: its nodes are in that pool already. With the
+ * position of the label that names the pool of a node, later labels do not name it, and can be set there.
  */
-export function sortPoolLabels({ labels, pool }: PoolSet, reserved: ReservedKeys): SortedPoolLabels {
+export function sortPoolLabels(
+  { labels, pool }: PoolSet,
+  reserved: ReservedKeys,
+  poolPosition?: number,
+): SortedPoolLabels {
   const accepted = new Map<string, string>();
   const refused: RefusedKey[] = [];
   for (const [key, value] of Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))) {
-    if (value === pool && reserved.keys.namesPool(key)) continue;
-    const reason = problemOf(key, value, reserved);
+    if (value === pool && reserved.keys.namesPool(key, poolPosition)) continue;
+    const reason = problemOf(key, value, { reserved, poolPosition });
     if (reason === undefined) accepted.set(key, value);
     else refused.push({ key, reason });
   }
   return { accepted, refused };
 }
 
-/** The same, sorted once for each set and state of the registry. */
-export function poolLabelSorter(reserved: ReservedKeys): (set: PoolSet) => SortedPoolLabels {
-  const known = new WeakMap<PoolSet, { revision: number; sorted: SortedPoolLabels }>();
-  return (set) => {
+/** The same, sorted once for each set, position and state of the registry. */
+export function poolLabelSorter(reserved: ReservedKeys): (set: PoolSet, poolPosition: number) => SortedPoolLabels {
+  const known = new WeakMap<PoolSet, { revision: number; byPosition: Map<number, SortedPoolLabels> }>();
+  return (set, poolPosition) => {
     const { revision } = reserved.keys;
-    const before = known.get(set);
-    if (before?.revision === revision) return before.sorted;
-    const sorted = sortPoolLabels(set, reserved);
-    known.set(set, { revision, sorted });
+    let before = known.get(set);
+    if (before?.revision !== revision) {
+      before = { revision, byPosition: new Map() };
+      known.set(set, before);
+    }
+    const sorted = before.byPosition.get(poolPosition) ?? sortPoolLabels(set, reserved, poolPosition);
+    before.byPosition.set(poolPosition, sorted);
     return sorted;
   };
 }
 
-function problemOf(key: string, value: string, { keys, domains, allowedPrefixes }: ReservedKeys): string | undefined {
+function problemOf(
+  key: string,
+  value: string,
+  { reserved, poolPosition }: { reserved: ReservedKeys; poolPosition: number | undefined },
+): string | undefined {
+  const { keys, domains, allowedPrefixes } = reserved;
   if (!isLabelKey(key)) return 'is not a valid label key';
   if (!isLabelValue(value)) return 'has an invalid label value';
   if (key === MANAGED_LABELS_ANNOTATION) return 'is the annotation that lists the labels of pools';
-  const refusal = keys.refusal('pool', 'label', key);
+  const refusal = keys.refusal('pool', 'label', key, poolPosition);
   if (refusal !== undefined) return refusal;
   const domain = reservedDomainOf(key, [...KUBERNETES_DOMAINS, ...domains]);
   if (domain !== undefined) return `is in the reserved domain ${domain}`;

@@ -22,10 +22,14 @@ type Given = {
   shared?: string[];
   known?: boolean;
   implied?: string;
+  others?: ObservedPoolLabelSet[];
 };
 
-/** Claims as `key stance ownership value`, with `foreign` where the value of another writer is left. */
-function claims({ labels = {}, list, wanted, owned = [], shared = [], known = true, implied }: Given): string[] {
+/** Claims as `key stance ownership value`, with `foreign` or `left` where the label of another writer stays. */
+function claims(
+  { labels = {}, list, wanted, owned = [], shared = [], known = true, implied, others = [] }: Given,
+  by = labeler,
+): string[] {
   const annotations: Record<string, string> = {
     ...(list === undefined ? {} : { [LIST]: list }),
     ...(implied === undefined ? {} : { 'rollcall.dev/implied-labels': implied }),
@@ -37,12 +41,14 @@ function claims({ labels = {}, list, wanted, owned = [], shared = [], known = tr
     pool: 'gold',
     poolLabelSet,
     poolLabelSetsKnown: known,
+    otherPools: others.map(({ pool }) => pool),
+    otherPoolLabelSets: others,
     ownedLabels: new Set(owned),
     sharedLabels: new Set(shared),
   });
   const node = { ...seen, readiness: new Map(), ageMs: 0 };
-  return labeler.claims(node).map(({ key, stance, ownership, value, isForeign }) => {
-    return `${key} ${stance} ${ownership} ${value}${isForeign ? ' foreign' : ''}`;
+  return by.claims(node).map(({ key, stance, ownership, value, isForeign, isLeft }) => {
+    return `${key} ${stance} ${ownership} ${value}${isForeign ? ' foreign' : ''}${isLeft ? ' left' : ''}`;
   });
 }
 
@@ -97,11 +103,61 @@ describe('a listed label that the pool does not ask for', () => {
     expect(claims({ labels, list })).toEqual(gone);
   });
 
-  test('stays where it identifies the node, is Kubernetes’ own or has another reason', () => {
+  test('stays where it identifies the node or another labeler decides, and stays listed where it is Kubernetes’ own', () => {
     const keys = ['agentpool', 'kubernetes.io/os', 'a.k8s.io/x', WS_DAEMON_LABEL];
     const labels = Object.fromEntries(keys.map((key) => [key, 'x']));
-    expect(claims({ labels, list: JSON.stringify(keys), wanted: {} })).toEqual([NO_LIST]);
+    expect(claims({ labels, list: JSON.stringify(keys), wanted: {} })).toEqual([
+      'kubernetes.io/os keep exclusive x left',
+      'a.k8s.io/x keep exclusive x left',
+      `${LIST} present exclusive ["a.k8s.io/x","kubernetes.io/os"]`,
+    ]);
   });
+
+  test('goes where a person handed it over, although no pool may set it', () => {
+    const handed = poolLabelsLabeler({ ...reserved, removed: ['kubernetes.io/os'] });
+    const given = {
+      labels: { 'kubernetes.io/os': 'x' },
+      list: '["kubernetes.io/os"]',
+      wanted: { 'kubernetes.io/os': 'x' },
+    };
+    expect(claims(given, handed)).toEqual(['kubernetes.io/os absent exclusive ', NO_LIST]);
+  });
+});
+
+describe('a listed label that another pool of the node asks for', () => {
+  const other = { ...poolSet({ tier: 'other', size: 'xl' }), name: 'other', pool: 'other' };
+  const given = { labels: { tier: 'other', size: 'xl' }, list: '["tier","size"]', others: [other] };
+
+  test('stays, and stays listed, where the pool asks for nothing or for another value', () => {
+    const list = `${LIST} present exclusive ["size","tier"]`;
+    const left = ['tier keep exclusive other left', 'size keep exclusive xl left'];
+    expect(claims(given)).toEqual([...left, list]);
+    expect(claims({ ...given, wanted: { tier: 'gold' } })).toEqual([...left, list]);
+  });
+
+  test('follows the pool where rollcall applied it', () => {
+    expect(claims({ ...given, wanted: { tier: 'gold' }, owned: ['tier', 'size'] })).toEqual([
+      'size keep exclusive xl left',
+      'tier present exclusive gold',
+      `${LIST} present exclusive ["size","tier"]`,
+    ]);
+  });
+
+  test('goes where the other pool asks for other keys', () => {
+    expect(claims({ ...given, labels: { old: '1' }, list: '["old"]' })).toEqual(['old absent exclusive ', NO_LIST]);
+  });
+});
+
+test('a later label of those that name pools is ordinary on a node whose pool another label names', () => {
+  const registry = registryOf({ poolLabels: ['a', 'b', 'c', 'agent', 'agentpool'] });
+  const longer = poolLabelsLabeler({ ...reserved, keys: registry });
+  const given = { wanted: { agent: 'blue', b: 'x' } };
+  const set = ['agent present exclusive blue', `${LIST} present exclusive ["agent"]`];
+  expect(claims({ ...given, labels: { a: 'gold' } }, longer)).toEqual(set);
+  expect(claims({ ...given, labels: { agentpool: 'gold' } }, longer)).toEqual([NO_LIST]);
+  const ours = { labels: { a: 'gold', agent: 'blue' }, list: '["agent"]', owned: ['agent'] };
+  expect(claims({ ...ours, wanted: {} }, longer)).toEqual(['agent absent exclusive ', NO_LIST]);
+  expect(claims({ ...ours, owned: [], wanted: {} }, longer)[0]).toBe('agent keep exclusive blue left');
 });
 
 describe('a list that cannot be read', () => {

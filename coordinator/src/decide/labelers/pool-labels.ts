@@ -2,21 +2,31 @@ import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isOfRule, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
 import { type Claim, type EvaluatedNode, type Labeler, theirLabel } from './labeler.ts';
-import { formatManagedLabels, parseManagedLabels, poolLabelSorter, type ReservedKeys } from './pool-keys.ts';
+import {
+  formatManagedLabels,
+  parseManagedLabels,
+  poolLabelSorter,
+  type ReservedKeys,
+  type SortedPoolLabels,
+} from './pool-keys.ts';
 
 /**
  * The labels that the NodePoolLabels or NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are ours, whatever
  * writer set their value last. A label that is on the node already and not listed belongs to another writer, and stays,
  * also when the pool no longer asks for it; with the wanted value it becomes ours once only rollcall applies it.
+ *
+ * A listed label that rollcall may not touch, or that another pool of the node asks for, is left: it stays, and stays
+ * listed.
  */
 export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
   // The same for every node of a pool.
   const sort = poolLabelSorter(reserved);
   const { keys } = reserved;
-  const isUntouchable = (key: string) => keys.isUntouchable('label', key);
   return {
     name: 'pool-labels',
     claims: (node) => {
+      const position = keys.poolPosition(node.labels);
+      const isUntouchable = (key: string) => isUntouchableOn(node, key, keys);
       const readable = parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]);
       const managed = readable ?? new Set<string>();
       if (!node.poolLabelSetsKnown) {
@@ -26,11 +36,22 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
           ours.filter((key) => !isUntouchable(key)),
         );
       }
-      const accepted = node.poolLabelSet ? sort(node.poolLabelSet).accepted : NO_LABELS;
+      const { accepted } = node.poolLabelSet ? sort(node.poolLabelSet, position) : NO_LABELS;
       const source = reasonOf(node);
       const object = labelsOfPool(node.pool);
-      const listed: string[] = [];
-      const claims = [...accepted].map(([key, value]): Claim => {
+      const left = labelsLeftOn(node, reserved, sort);
+      const listed = [...left.keys()];
+      const claims = [...left].map(([key, reason]) => leftLabel(key, node.labels[key] ?? '', reason));
+      for (const [key, value] of accepted) if (!left.has(key)) claims.push(wanted(key, value));
+      for (const key of managed) {
+        if (accepted.has(key) || left.has(key) || (isUntouchable(key) && !reserved.removed?.includes(key))) continue;
+        const reason = node.poolLabelSet ? `${source} no longer requests it` : source;
+        const label = { ...OWN, kind: 'label', key, value: '', object } as const;
+        claims.push({ ...label, stance: 'absent', ownership: 'exclusive', reason });
+      }
+      return [...claims, annotationClaim(listed, readable !== undefined)];
+
+      function wanted(key: string, value: string): Claim {
         const label = { ...OWN, kind: 'label', key, value, object } as const;
         const there = node.labels[key];
         if (managed.has(key) || there === undefined || isOursAlone(key, node)) {
@@ -42,24 +63,59 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
         if (there !== value) return theirLabel(key, value, there);
         const reason = 'already has this value, set by another client';
         return { ...label, stance: 'absent', ownership: 'shared', reason, cause: 'evidence' };
-      });
-      const gone = [...managed].filter((key) => !accepted.has(key) && !isUntouchable(key));
-      for (const key of gone) {
-        const reason = node.poolLabelSet ? `${source} no longer requests it` : source;
-        claims.push({
-          ...OWN,
-          kind: 'label',
-          key,
-          value: '',
-          stance: 'absent',
-          ownership: 'exclusive',
-          reason,
-          object,
-        });
       }
-      return [...claims, annotationClaim(listed, readable !== undefined)];
     },
   };
+}
+
+type Sorter = ReturnType<typeof poolLabelSorter>;
+
+/** What decides which listed labels are left on a node. */
+export type ListedNode = Pick<
+  EvaluatedNode,
+  'labels' | 'annotations' | 'ownedLabels' | 'pool' | 'poolLabelSet' | 'otherPoolLabelSets'
+>;
+
+/**
+ * Returns the listed labels that rollcall leaves on a node, each with the reason: another program set them, or another
+ * label of the node names a pool that requests them. A value that rollcall applied follows the set of the pool.
+ */
+export function labelsLeftOn(node: ListedNode, reserved: ReservedKeys, sort: Sorter): ReadonlyMap<string, string> {
+  const { keys, removed = [] } = reserved;
+  const position = keys.poolPosition(node.labels);
+  const accepted = node.poolLabelSet && sort(node.poolLabelSet, position).accepted;
+  const left = new Map<string, string>();
+  for (const key of parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]) ?? []) {
+    const there = node.labels[key];
+    if (there === undefined || accepted?.get(key) === there || removed.includes(key)) continue;
+    const isOurs = node.ownedLabels.has(key);
+    if (isUntouchableOn(node, key, keys)) {
+      const isDecided = isOurs || keys.entryOf('label', key)?.ownership === 'exclusive';
+      if (!isDecided && keys.poolLabelOf(node.labels) !== key) left.set(key, UNTOUCHABLE);
+      continue;
+    }
+    if (accepted?.has(key) && isOurs) continue;
+    const other = node.otherPoolLabelSets.find((set) => {
+      const value = sort(set, position).accepted.get(key);
+      return accepted?.has(key) ? value === there : value !== undefined;
+    });
+    if (other) {
+      const why = `the node is in the pool ${node.pool}, but another label names the pool ${other.pool}`;
+      left.set(key, `${why}, and ${other.kind} ${other.namespace}/${other.name} requests it`);
+    }
+  }
+  return left;
+}
+
+/** A later label of those that name pools is ordinary where rollcall itself set it. */
+function isUntouchableOn({ labels, ownedLabels }: ListedNode, key: string, keys: KeyRegistry): boolean {
+  return keys.isUntouchable('label', key, ownedLabels.has(key) ? keys.poolPosition(labels) : undefined);
+}
+
+const UNTOUCHABLE = 'another program set it for a pool, and pools may not set this key; rollcall leaves it to you';
+
+function leftLabel(key: string, value: string, reason: string): Claim {
+  return { ...OWN, kind: 'label', key, value, stance: 'keep', ownership: 'exclusive', reason, isLeft: true };
 }
 
 /** A name for what gives a pool its labels, whichever object that is, even if there is none. */
@@ -67,7 +123,7 @@ export function labelsOfPool(pool: string | undefined): string {
   return pool === undefined ? 'no pool' : `labels of the pool ${pool}`;
 }
 
-const NO_LABELS: ReadonlyMap<string, string> = new Map();
+const NO_LABELS: SortedPoolLabels = { accepted: new Map(), refused: [] };
 const OWN = { origin: 'pool', cause: 'configuration' } as const;
 
 function originOf(key: string, node: EvaluatedNode): Origin | undefined {

@@ -72,6 +72,8 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
     agentVersion: '',
     pool: undefined,
     poolLabelSet: undefined,
+    otherPools: [],
+    otherPoolLabelSets: [],
     poolLabelSetsKnown: true,
     freshness: { state: 'fresh' },
     services: new Map([['ws-daemon', report]]),

@@ -1,4 +1,5 @@
 import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
+import { ALWAYS_NAMES_POOL } from '@rollcall/common/pool-labels.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import { KNOWN_TAINT_PREFIXES, KUBELET_CONDITIONS, WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
 import type { Asker, KeyConfig, KeyEntry, KeyKind, ServiceKeys } from './key-entry.ts';
@@ -47,10 +48,11 @@ export class KeyRegistry {
 
   /**
    * Says why a key that people choose is not to be had, whatever else is allowed, or nothing. The domains of Kubernetes
-   * are another matter: some may use them, where they are told so.
+   * are another matter: some may use them, where they are told so. With the position of the label that names the pool
+   * of a node, later labels are ordinary there.
    */
-  refusal(asker: Asker, kind: KeyKind, key: string): string | undefined {
-    if (kind === 'label' && this.namesPool(key)) {
+  refusal(asker: Asker, kind: KeyKind, key: string, poolPosition?: number): string | undefined {
+    if (kind === 'label' && this.namesPool(key, poolPosition)) {
       return 'names the pool of a node';
     }
     if (kind === 'label' && asker !== 'pool' && WORKSPACE_NODE_LABELS.includes(key))
@@ -63,15 +65,33 @@ export class KeyRegistry {
     return this.entryOf('label', label)?.labeler === 'readiness';
   }
 
-  /** Whether a label says which pool a node is in. */
-  namesPool(label: string): boolean {
-    return this.#config.poolLabels.includes(label);
+  /** Whether a label says which pool a node is in, at this position of the list or before it. */
+  namesPool(label: string, poolPosition = Number.POSITIVE_INFINITY): boolean {
+    const position = this.#config.poolLabels.indexOf(label);
+    return position >= 0 && position <= poolPosition;
   }
 
-  /** Whether this key must stay although a Node lists it, because another component decides about it. */
-  isUntouchable(kind: KeyKind, key: string): boolean {
+  /**
+   * The position, in the list of labels that name pools, of the last one that pools may not set on a node: the one that
+   * names its pool, and never before the first three.
+   */
+  poolPosition(labels: Readonly<Record<string, string>>): number {
+    const label = this.poolLabelOf(labels);
+    return Math.max(ALWAYS_NAMES_POOL - 1, label === undefined ? -1 : this.#config.poolLabels.indexOf(label));
+  }
+
+  /** The label that names the pool of a node with these labels. */
+  poolLabelOf(labels: Readonly<Record<string, string>>): string | undefined {
+    return this.#config.poolLabels.find((key) => labels[key]);
+  }
+
+  /**
+   * Whether this key must stay although a Node lists it, because another component decides about it. With the position
+   * of the label that names the pool of the node, later labels are ordinary.
+   */
+  isUntouchable(kind: KeyKind, key: string, poolPosition?: number): boolean {
     if (kind === 'condition') return [...KUBELET_CONDITIONS, ...LIFECYCLE_CONDITIONS].includes(key);
-    if (this.refusal('pool', kind, key) !== undefined) return true;
+    if (this.refusal('pool', kind, key, poolPosition) !== undefined) return true;
     const isKnown = kind === 'taint' && KNOWN_TAINT_PREFIXES.some((prefix) => key.startsWith(prefix));
     return !isKnown && reservedDomainOf(key, KUBERNETES_DOMAINS) !== undefined;
   }

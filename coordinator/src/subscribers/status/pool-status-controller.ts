@@ -1,15 +1,17 @@
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { collectionPath } from '@rollcall/common/watched-resources.ts';
 import { poolLabelSorter, type ReservedKeys } from '../../decide/labelers/pool-keys.ts';
+import { labelsLeftOn } from '../../decide/labelers/pool-labels.ts';
 import type { Fleet } from '../../state/fleet.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import {
   type ObservedPoolLabelSet,
   POOL_LABEL_KINDS,
   POOL_LABEL_RESOURCES,
   type PoolLabelKind,
 } from '../../state/pool-label-sets.ts';
-import { type SetStatus, type Standings, setStatus, tallyOf } from './set-status.ts';
-import { StatusController, type StatusWrites, type Telling } from './status-controller.ts';
+import { OTHER_POOL, type SetStatus, type Standings, setStatus, tallyOf } from './set-status.ts';
+import { conditionsIn, StatusController, type StatusWrites, type Telling } from './status-controller.ts';
 
 export type PoolStatusOptions = {
   writes: StatusWrites;
@@ -48,32 +50,62 @@ function createPoolStatusController(kind: PoolLabelKind, { writes, fleet, reserv
   function look() {
     refusedKeys = 0;
     const nodes = Map.groupBy(fleet.nodeNames(), (name) => fleet.poolLabelSetOf(name));
+    const others = nodesOfOtherPools();
     return (set: ObservedPoolLabelSet): SetStatus => {
       const counts = poolLabelSets.of(set.pool);
-      const { accepted, refused } = sort(set);
-      refusedKeys += refused.length;
       const ofPool = (nodes.get(set) ?? []).flatMap((name) => fleet.node(name) ?? []);
+      // What cannot be set on one of its nodes is refused.
+      const furthest = (position: number, { labels }: ObservedNode) =>
+        Math.max(position, reserved.keys.poolPosition(labels));
+      const { accepted, refused } = sort(set, ofPool.reduce(furthest, reserved.keys.poolPosition({})));
+      refusedKeys += refused.length;
       return setStatus({
         set,
         overruledBy: counts === set ? undefined : counts,
         refused,
         tally: tallyOf(ofPool, accepted, standings),
+        nodesOfOtherPools: others.get(set) ?? [],
         previous: poolLabelSets.statusOf(set),
         now: rfc3339(writes.clock.now()),
       });
     };
   }
 
-  function tellingOfRefused(set: ObservedPoolLabelSet, { refusedKeys: refused }: SetStatus): Telling {
+  /** Nodes that keep labels of a set although they are in another pool, by the set. */
+  function nodesOfOtherPools(): ReadonlyMap<ObservedPoolLabelSet, string[]> {
+    const found = new Map<ObservedPoolLabelSet, string[]>();
+    for (const name of fleet.nodeNames()) {
+      const otherPoolLabelSets = fleet.otherPoolLabelSetsOf(name);
+      const node = otherPoolLabelSets.length > 0 ? fleet.node(name) : undefined;
+      if (!node) continue;
+      const { labels, annotations, owned } = node;
+      const pool = { pool: undefined, poolLabelSet: fleet.poolLabelSetOf(name) };
+      const listed = { labels, annotations, ownedLabels: owned.labels, ...pool };
+      for (const set of otherPoolLabelSets) {
+        const left = labelsLeftOn({ ...listed, otherPoolLabelSets: [set] }, reserved, sort);
+        const { accepted } = sort(set, reserved.keys.poolPosition(labels));
+        if (!left.keys().some((key) => accepted.has(key))) continue;
+        const names = found.get(set) ?? [];
+        found.set(set, names);
+        names.push(name);
+      }
+    }
+    return found;
+  }
+
+  function tellingOfRefused(set: ObservedPoolLabelSet, { refusedKeys: refused, conditions }: SetStatus): Telling {
     const { uid, name, namespace } = set;
     const previous = poolLabelSets.statusOf(set) as Partial<SetStatus> | null | undefined;
     const subject = { apiVersion: `${watched.group}/${watched.version}`, kind, name, namespace, uid };
-    const message = refused.map(({ key, reason }) => `${key} ${reason}`).join('; ');
-    const news = { subject, type: 'Warning', reason: 'KeysRefused', message } as const;
+    const ofOtherPools = conditions.filter(({ reason }) => reason === OTHER_POOL).map(({ message }) => message);
+    const before = conditionsIn(previous).filter((condition) => condition?.reason === OTHER_POOL);
+    const message = [...refused.map(({ key, reason }) => `${key} ${reason}`), ...ofOtherPools].join('; ');
+    const ofRefused = { subject, type: 'Warning', reason: 'KeysRefused', message } as const;
+    const ofNodes = { subject, type: 'Warning', reason: 'NodesInOtherPool', message } as const;
     return {
-      about: refused,
-      shown: previous?.refusedKeys,
-      news: refused.length > 0 ? news : undefined,
+      about: [refused, ofOtherPools],
+      shown: [previous?.refusedKeys ?? [], before.map((condition) => condition?.message)],
+      news: message === '' ? undefined : refused.length > 0 ? ofRefused : ofNodes,
       isAllClear: false,
     };
   }

@@ -33,6 +33,17 @@ function condition(type: string, change: Partial<SetFacts> = {}) {
   return statusOf(change).conditions.find((each) => each.type === type);
 }
 
+test('nodes that keep the labels although they are in another pool are counted and named', () => {
+  const nodesOfOtherPools = ['a', 'b', 'c', 'd'];
+  const message =
+    '0 of 0 nodes have the labels; 4 more keep them, although another label names another pool for these nodes: a, b, c, …';
+  expect(condition('Ready', { nodesOfOtherPools })).toMatchObject({
+    status: 'False',
+    reason: 'NodesInOtherPool',
+    message,
+  });
+});
+
 function node(name: string, labels: Record<string, string>, list?: string): ObservedNode {
   const annotations: Record<string, string> =
     list === undefined ? {} : { 'nodepool.banzaicloud.io/managed-labels': list };

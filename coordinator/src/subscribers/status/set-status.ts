@@ -20,6 +20,8 @@ export type SetFacts = {
   overruledBy: ObservedPoolLabelSet | undefined;
   refused: readonly RefusedKey[];
   tally: PoolTally;
+  /** Nodes that keep labels of the set although they are in another pool. */
+  nodesOfOtherPools?: readonly string[];
   /** What the status is now. Others may have written it, in any form. */
   previous: unknown;
   /** RFC 3339. */
@@ -30,6 +32,10 @@ const REFUSED_MAX = 20;
 /** No valid key is longer. */
 const KEY_LENGTH_MAX = 317;
 const CONFLICTS_SHOWN = 3;
+const NODES_SHOWN = 3;
+
+/** Reason of the condition and of the Event about nodes that keep labels of the set although they are in another pool. */
+export const OTHER_POOL = 'NodesInOtherPool';
 
 /** What the status should be. A condition that stays as it is keeps its time. */
 export function setStatus(facts: SetFacts): SetStatus {
@@ -60,9 +66,19 @@ function shortened(key: string): string {
   return key.length > KEY_LENGTH_MAX ? `${key.slice(0, KEY_LENGTH_MAX - 1)}…` : key;
 }
 
-function ready({ overruledBy, tally: { matched, labelled, conflicts } }: SetFacts): StatusVerdict {
+function ready({
+  overruledBy,
+  tally: { matched, labelled, conflicts },
+  nodesOfOtherPools = [],
+}: SetFacts): StatusVerdict {
   if (overruledBy) return { status: 'False', reason: 'PoolTaken', message: 'It sets no labels' };
   const count = `${labelled} of ${matched} nodes have the labels`;
+  if (nodesOfOtherPools.length > 0) {
+    const more = nodesOfOtherPools.length > NODES_SHOWN ? ', …' : '';
+    const nodes = `${nodesOfOtherPools.slice(0, NODES_SHOWN).join(', ')}${more}`;
+    const message = `${count}; ${nodesOfOtherPools.length} more keep them, although another label names another pool for these nodes: ${nodes}`;
+    return { status: 'False', reason: OTHER_POOL, message };
+  }
   if (labelled === matched) return { status: 'True', reason: 'AllLabelled', message: count };
   if (conflicts.length === 0) return { status: 'False', reason: 'Labelling', message: count };
   const shown = conflicts.slice(0, CONFLICTS_SHOWN).map(({ node, key }) => `${key} on ${node}`);

@@ -7,6 +7,7 @@ import {
   nodeReadinessRules,
   nodesThere,
   otherLabelers,
+  poolsAgree,
   rightsToInstall,
 } from './cluster-checks.ts';
 import { fenceAgrees } from './fence-checks.ts';
@@ -33,6 +34,7 @@ export const PRE_CHECKS: readonly Check[] = [
   rightsToInstall,
   nodesThere,
   otherLabelers,
+  poolsAgree,
   clusterAutoscaler,
   karpenter,
   nodeReadinessRules,
@@ -58,6 +60,7 @@ export const CHECKS: readonly Check[] = [
   gitpodNamespace,
   nodeServicesAccepted,
   otherLabelers,
+  poolsAgree,
   clusterAutoscaler,
   karpenter,
   nodeReadinessRules,

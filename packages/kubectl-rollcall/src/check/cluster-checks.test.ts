@@ -7,6 +7,7 @@ import {
   nodeReadinessRules,
   nodesThere,
   otherLabelers,
+  poolsAgree,
   rightsToInstall,
 } from './cluster-checks.ts';
 import { forbidden, gone, resultOf, workload } from './evidence.test-fixtures.ts';
@@ -251,11 +252,66 @@ describe('another labeler', () => {
     ]);
   });
 
+  test('is named with the page and what to copy from it', async () => {
+    const [, cure] = await of('banzaicloud/nodepool-labels-operator:1');
+    expect(cure).toContain(
+      'follow deploy/migration.md#banzai-clouds-nodepool-labels-operator: copy controller.namespace',
+    );
+    expect(cure).toContain('kubectl -n rollcall get configmap other -o yaml');
+  });
+
+  test.each([
+    ["Gitpod's node-labeler", { managedFields: [{ manager: 'node-labeler' }] }],
+    ["adaptant's k8s-auto-labeller", { managedFields: [{ manager: 'k8s-auto-labeller' }] }],
+    ["Banzai's nodepool-labels-operator", { annotations: { 'nodepool.banzaicloud.io/managed-labels': '[]' } }],
+  ])('that does not run is known by what it left until rollcall has written: %s', async (name, metadata) => {
+    const workloads = { value: [] };
+    const node = { metadata: { name: 'n', ...metadata } };
+    const taken = { metadata: { ...node.metadata, name: 'm', managedFields: [{ manager: 'rollcall' }] } };
+    const found = await resultOf(otherLabelers, { workloads, nodes: { value: [node, taken] } });
+    expect(found[0]).toBe(`warn: ${name} has written to 1 node that rollcall has not written to: n`);
+    expect(found[1]).toContain('follow deploy/migration.md#');
+  });
+
   test('that is scaled to none, or is no labeler, is no problem', async () => {
     const well = 'no other known labeler writes the same keys';
     expect(await of('r.example/node-labeler', 0)).toBe(well);
     expect(await of('r.example/node-labeler-exporter:1')).toBe(well);
     expect(await resultOf(otherLabelers, { workloads: { value: [{ metadata: { name: 'a' } }] } })).toBe(well);
+  });
+});
+
+describe('labels that name pools', () => {
+  const nodes = {
+    value: [
+      {
+        metadata: {
+          name: 'n',
+          labels: { 'cloud.google.com/gke-nodepool': 'a1', 'node.banzaicloud.io/nodepool': 'b1' },
+        },
+      },
+      { metadata: { name: 'm', labels: { 'cloud.google.com/gke-nodepool': 'a1' } } },
+    ],
+  };
+  const of = (sets: string[], config: Record<string, unknown> = {}) =>
+    resultOf(poolsAgree, {
+      nodes,
+      config: { value: config },
+      nodePoolLabelSets: { value: sets.map((name) => ({ metadata: { name } })) },
+    });
+
+  test('are told where a set is for the later pool', async () => {
+    expect((await of(['a1', 'b1']))[0]).toBe(
+      'warn: Labels name several pools for 1 node, and a NodePoolLabels or NodePoolLabelSet is for a later one: n (a1 or b1)',
+    );
+    expect(
+      (await of(['a1'], { poolLabels: ['node.banzaicloud.io/nodepool', 'cloud.google.com/gke-nodepool'] }))[0],
+    ).toContain('n (b1 or a1)');
+  });
+
+  test('are nothing to tell otherwise', async () => {
+    expect(await of(['a1'])).toEqual([]);
+    expect(await of(['b1'], { poolLabels: ['cloud.google.com/gke-nodepool'] })).toEqual([]);
   });
 });
 

@@ -1,7 +1,10 @@
+import { DEFAULT_POOL_LABELS } from '@rollcall/common/pool-labels.ts';
+import { FIELD_MANAGER, MANAGED_LABELS_ANNOTATION, PREDECESSOR_FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
 import { type Check, result } from './check.ts';
 import { type Evidence, known, orWhenMissing, type Right } from './evidence.ts';
+import type { NodeObject } from './objects.ts';
 
 /** Of Kubernetes 1; the chart refuses older ones. */
 const OLDEST_MINOR = 34;
@@ -143,24 +146,92 @@ export const nodeReadinessRules: Check = (evidence) => {
   return result(findings, 'no NodeReadinessRule writes a taint that rollcall writes');
 };
 
-/** Programs that write keys which rollcall decides as well: by their image. */
-const LABELERS: readonly { image: RegExp; name: string }[] = [
-  { image: /\/node-labeler(?:[:@]|$)/, name: "Gitpod's node-labeler" },
-  { image: /nodepool-labels-operator/, name: "Banzai's nodepool-labels-operator" },
-  { image: /k8s-auto-labeller|node-label-monitor/, name: "adaptant's k8s-auto-labeller" },
+type Predecessor = {
+  image: RegExp;
+  name: string;
+  /** The section of deploy/migration.md. */
+  section: string;
+  /** What it leaves on Nodes: the field manager, or an annotation. */
+  trace: (node: NodeObject) => boolean;
+  /** What to copy to the values of the chart, for the Deployment `namespace/name`. */
+  copy: (where: { namespace: string; name: string }) => string;
+};
+
+const isManagedBy =
+  (name: string) =>
+  ({ metadata: { managedFields = [] } }: NodeObject) =>
+    managedFields.some(({ manager }) => manager === name);
+
+/** Programs that write keys which rollcall decides as well, by their image and by what they leave. */
+const LABELERS: readonly Predecessor[] = [
+  {
+    image: /\/node-labeler(?:[:@]|$)/,
+    name: "Gitpod's node-labeler",
+    section: 'gitpods-node-labeler',
+    trace: isManagedBy(PREDECESSOR_FIELD_MANAGER),
+    copy: () => 'its --namespace, --registry-facade-port and --ws-daemon-port to gitpod.namespace, …Port',
+  },
+  {
+    image: /nodepool-labels-operator/,
+    name: "Banzai's nodepool-labels-operator",
+    section: 'banzai-clouds-nodepool-labels-operator',
+    trace: ({ metadata: { annotations = {} } }) => annotations[MANAGED_LABELS_ANNOTATION] !== undefined,
+    copy: ({ namespace, name }) =>
+      `controller.namespace, controller.nodepoolNameLabels and labeler.forbiddenLabelDomains (kubectl -n ${namespace} get configmap ${name} -o yaml, and variables NPLSO_…, which count more) to coordinator.config.poolNamespace, poolLabels and forbiddenLabelDomains`,
+  },
+  {
+    image: /k8s-auto-labeller|node-label-monitor/,
+    name: "adaptant's k8s-auto-labeller",
+    section: 'adaptants-k8s-auto-labeller-and-node-label-monitor',
+    trace: isManagedBy('k8s-auto-labeller'),
+    copy: () =>
+      'the files of its -label-dir to rules.files or rules.configMaps, and -endpoint to coordinator.config.notifyUrl',
+  },
 ];
 
-export const otherLabelers: Check = ({ workloads }) => {
+/** Nodes that a predecessor has written to, and rollcall has not. */
+function traces({ nodes }: Pick<Evidence, 'nodes'>): Finding[] {
+  const untaken = orWhenMissing(nodes, []).filter((node) => !isManagedBy(FIELD_MANAGER)(node));
+  return LABELERS.flatMap(({ name, section, trace }): Finding[] => {
+    const names = untaken.filter(trace).map(({ metadata }) => metadata.name);
+    if (names.length === 0) return [];
+    const text = `${name} has written to ${count(names.length, 'node')} that rollcall has not written to: ${listed(names, 3)}`;
+    return [{ severity: 'warn', text, cure: `follow deploy/migration.md#${section}` }];
+  });
+}
+
+/** Nodes whose labels name pools with different objects of labels: listed labels of the later one stay. */
+export const poolsAgree: Check = ({ nodes, config, nodePoolLabels, nodePoolLabelSets }) => {
+  const { poolLabels } = orWhenMissing<Record<string, unknown>>(config, {});
+  const keys = Array.isArray(poolLabels) && poolLabels.length > 0 ? poolLabels.map(String) : DEFAULT_POOL_LABELS;
+  const none = { missing: true, problem: '' };
+  const sets = [nodePoolLabels, nodePoolLabelSets].flatMap((each) => orWhenMissing(each ?? none, []));
+  const withSet = new Set(sets.map(({ metadata, spec }) => spec?.pool || metadata.name));
+  const unsure = orWhenMissing(nodes, []).flatMap(({ metadata: { name, labels = {} } }) => {
+    const [first, ...others] = new Set(keys.flatMap((key) => labels[key] || []));
+    const other = others.find((pool) => withSet.has(pool));
+    return other === undefined ? [] : [`${name} (${first} or ${other})`];
+  });
+  if (unsure.length === 0) return { findings: [] };
+  const text = `Labels name several pools for ${count(unsure.length, 'node')}, and a NodePoolLabels or NodePoolLabelSet is for a later one: ${listed(unsure, 3)}`;
+  const cure =
+    'set coordinator.config.poolLabels to the labels that count, in their order, such as those of the predecessor; until then, listed labels of the later pool stay';
+  return { findings: [{ severity: 'warn', text, cure }] };
+};
+
+export const otherLabelers: Check = ({ workloads, nodes }) => {
   const findings = known(workloads).flatMap(({ metadata, spec }): Finding[] => {
     const images = spec?.template?.spec?.containers?.map(({ image = '' }) => image) ?? [];
     const found = LABELERS.find(({ image }) => images.some((each) => image.test(each)));
     if (!found || spec?.replicas === 0) return [];
     const where = `${metadata.namespace}/${metadata.name}`;
     const text = `${found.name} runs (${where}) and writes the same keys: it and rollcall would undo each other's changes`;
-    const cure = `install rollcall with coordinator.config.dryRun=true first, then stop the other labeler: kubectl -n ${metadata.namespace} scale deployment/${metadata.name} --replicas=0`;
+    const { namespace = 'default', name } = metadata;
+    const copied = `follow deploy/migration.md#${found.section}: copy ${found.copy({ namespace, name })}`;
+    const cure = `${copied}; install rollcall with coordinator.config.dryRun=true first, then stop the other labeler: kubectl -n ${metadata.namespace} scale deployment/${metadata.name} --replicas=0`;
     return [{ severity: 'fail', text, cure }];
   });
-  return result(findings, 'no other known labeler writes the same keys');
+  return result(findings.length > 0 ? findings : traces({ nodes }), 'no other known labeler writes the same keys');
 };
 
 export const nodesThere: Check = ({ nodes }) => {

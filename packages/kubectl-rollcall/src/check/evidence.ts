@@ -1,3 +1,4 @@
+import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { type KubeApi, KubeApiError } from '../cluster/kube-api.ts';
 import { type Lease, leaseNameOf, leasePath, unreachable } from '../cluster/leader.ts';
 import { readConfig } from '../cluster/read-config.ts';
@@ -73,6 +74,9 @@ export type Evidence = {
   /** Names of the CRDs. */
   crds: Read<string[]>;
   nodeServices: Read<NodeService[]>;
+  /** Of all namespaces. */
+  nodePoolLabelSets?: Read<{ metadata: { name: string }; spec?: { pool?: string } }[]>;
+  nodePoolLabels?: Read<{ metadata: { name: string }; spec?: { pool?: string } }[]>;
   karpenterPools: Read<
     { metadata: { name: string }; spec?: { template?: { spec?: { startupTaints?: { key: string }[] } } } }[]
   >;
@@ -120,6 +124,12 @@ export async function gather(kube: KubeApi, namespace: string, nowMs: number): P
       return all.map(({ metadata }) => metadata.name);
     }),
     nodeServices: list<NodeService>('/apis/rollcall.dev/v1alpha1/nodeservices'),
+    nodePoolLabelSets: list<{ metadata: { name: string }; spec?: { pool?: string } }>(
+      '/apis/labels.banzaicloud.io/v1alpha1/nodepoollabelsets',
+    ),
+    nodePoolLabels: list<{ metadata: { name: string }; spec?: { pool?: string } }>(
+      '/apis/rollcall.dev/v1alpha1/nodepoollabels',
+    ),
     karpenterPools: list<{ metadata: { name: string } }>('/apis/karpenter.sh/v1/nodepools'),
     readinessRules: list<{ metadata: { name: string } }>('/apis/readiness.node.x-k8s.io/v1alpha1/nodereadinessrules'),
     networkPolicies: list<NetworkPolicy>(`/apis/networking.k8s.io/v1/${inNamespace}/networkpolicies`),
@@ -144,8 +154,18 @@ function both<T>(one: Read<T[]>, other: Read<T[]>): Read<T[]> {
 }
 
 /** A Node is large, and there may be thousands. */
-function trimmedNode({ metadata: { name, labels = {} }, spec: { taints = [] } = {} }: NodeObject): NodeObject {
-  return { metadata: { name, labels }, spec: { taints } };
+function trimmedNode({ metadata, spec: { taints = [] } = {} }: NodeObject): NodeObject {
+  const { name, labels = {}, annotations = {}, managedFields = [] } = metadata;
+  const list = annotations[MANAGED_LABELS_ANNOTATION];
+  const managers = managedFields.map(({ manager = '' }) => ({ manager }));
+  return {
+    metadata: {
+      ...{ name, labels },
+      ...(list === undefined ? {} : { annotations: { [MANAGED_LABELS_ANNOTATION]: list } }),
+      ...(managers.length === 0 ? {} : { managedFields: managers }),
+    },
+    spec: { taints },
+  };
 }
 
 /** Pods of `agent` or `coordinator` that are not being deleted. */

@@ -171,6 +171,18 @@ describe('labels that name a pool', () => {
   });
 });
 
+describe('labels that are removed although no pool may set them', () => {
+  test('are the same for both, or named', async () => {
+    expect(await of({ poolsRemovedLabels: ['a', 'b'] }, { removedLabels: "['b', 'a']" })).toBe(WELL);
+    const [narrow] = await of({ poolsRemovedLabels: ['a'] });
+    expect(narrow).toContain('fail: The coordinator removes a (poolsRemovedLabels), but the fence allows it for none');
+    const [wide] = await of({}, { removedLabels: "['a']" });
+    expect(wide).toContain(
+      'warn: The fence lets it remove a (removedLabels), but the coordinator removes no such labels',
+    );
+  });
+});
+
 describe('domains', () => {
   test.each([
     [['Example.com'], "['k8s.io', 'kubernetes.io', 'example.com']"],

@@ -33,6 +33,7 @@ export const fenceAgrees: Check = ({ policies, config }) => {
     ...conditions(settings, variable),
     ...poolLabels(settings, variable),
     ...domains(settings, variable),
+    ...removedLabels(settings, variable),
     ...gitpod(settings, variable),
   ];
   return result(findings, 'the fence allows what the coordinator is configured for, and no more');
@@ -118,6 +119,18 @@ function domains(settings: Settings, variable: Variable): Finding[] {
     ...(refused.length > 0 ? [tooNarrow(name, `${allows(refused)} (${setting})`, `does not (${name})`, 'them')] : []),
     ...(open.length > 0 ? [tooWide(name, `does not (${setting})`, `${allows(open)} (${name})`)] : []),
   ];
+}
+
+function removedLabels(settings: Settings, variable: Variable): Finding[] {
+  const [setting, name] = ['poolsRemovedLabels', 'removedLabels'];
+  const [wanted, admitted] = [strings(settings[setting]), literals(variable(name)).filter((key) => key !== '')];
+  const side = (labels: readonly string[], which: string) => `removes ${listed(labels) || 'no such labels'} (${which})`;
+  if (wanted.some((label) => !admitted.includes(label)))
+    return [
+      tooNarrow(name, side(wanted, setting), `allows it for ${listed(admitted) || 'none'} (${name})`, 'the others'),
+    ];
+  const isUnused = admitted.some((label) => !wanted.includes(label));
+  return isUnused ? [tooWide(name, side(wanted, setting), `lets it remove ${listed(admitted)} (${name})`)] : [];
 }
 
 function gitpod({ gitpod: isOn, namespace = 'default' }: Settings, variable: Variable): Finding[] {

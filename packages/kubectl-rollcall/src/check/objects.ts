@@ -11,7 +11,7 @@ export type Taint = { key: string; value?: string; effect: string };
 export type Toleration = { key?: string; operator?: string; value?: string; effect?: string };
 
 export type NodeObject = {
-  metadata: Metadata;
+  metadata: Metadata & { managedFields?: { manager?: string }[] };
   spec?: { taints?: Taint[] };
 };
 

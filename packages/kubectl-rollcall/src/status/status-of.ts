@@ -209,6 +209,13 @@ const KINDS: readonly Kind[] = [
   },
   {
     severity: 'warn',
+    of: ({ left = [] }) => left,
+    text: (key, nodes) => `Another program set ${key} for a pool, and rollcall leaves it on ${nodes}`,
+    cure: ({ node, what: key }) =>
+      `to see why: kubectl rollcall why node/${node} ${key}; to remove it: kubectl label node ${node} ${key}-, or poolsRemovedLabels`,
+  },
+  {
+    severity: 'warn',
     of: (node) => (isUndisturbed(node) ? notReady(node) : NO),
     text: (service, nodes) => `${service} is not ready on ${nodes}`,
     cure: ({ node }) => `kubectl rollcall why node/${node}`,

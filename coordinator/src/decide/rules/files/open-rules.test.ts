@@ -29,6 +29,7 @@ test('with a list what begins with one of it is allowed, in any domain', () => {
   const problem = (label: string) =>
     ruleLabelProblem(label, { ...base, allowedPrefixes: ['accelerators/', 'node-role.kubernetes.io/gpu'] });
   expect(['accelerators/edgetpu', 'node-role.kubernetes.io/gpu'].map(problem)).toEqual([undefined, undefined]);
+  expect(problem('kubernetes.io/os')).toBe('is set by the kubelet or the cloud provider');
   expect(problem('example.org/x')).toMatch('rules.allowedPrefixes (accelerators/, node-role.kubernetes.io/gpu)');
 });
 

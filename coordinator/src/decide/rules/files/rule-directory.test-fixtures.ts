@@ -13,7 +13,7 @@ export class RuleDirectoryFixture {
   readonly base: string;
   readonly root: string;
   readonly changes: string[][] = [];
-  readonly lines: { level: string; msg: string }[] = [];
+  readonly lines: { level: string; msg: string; files?: string[] }[] = [];
   readonly stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #directory: RuleDirectory | undefined;

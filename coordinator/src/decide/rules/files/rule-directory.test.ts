@@ -68,6 +68,18 @@ describe('opening a label directory', () => {
     }
   });
 
+  test('tells which files are ignored because of their names, and logs each once', async () => {
+    await fixture.write({ 'x.io/model': 'a', 'x.io/model.old': 'a', 'gpu.bak': 'a', 'x.io/.hidden.bak': 'a' });
+    const directory = await fixture.follow();
+    const ignored = () => directory.ignored().map(({ file }) => file);
+    expect(ignored()).toEqual(['gpu.bak', 'x.io/model.old']);
+    expect(directory.problems()).toEqual([]);
+    await fixture.write({ 'x.io/model.orig': 'a', 'x.io/model': 'b' });
+    await expect.poll(ignored, { timeout: 10_000 }).toEqual(['gpu.bak', 'x.io/model.old', 'x.io/model.orig']);
+    const logged = () => fixture.lines.filter(({ msg }) => msg.startsWith('Ignored')).map((line) => line.files);
+    await expect.poll(logged).toEqual([['gpu.bak', 'x.io/model.old'], ['x.io/model.orig']]);
+  });
+
   test('A-11, A-16: leaves out what is no rule file, and keeps the rest', async () => {
     await fixture.write({
       'n/good': 'a\nnot good\n',

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import { configInvalid } from '@rollcall/common/config/load.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
+import { KUBELET_LABELS, KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import type { CoordinatorConfig } from '../../../model/config.ts';
 import type { KeyRegistry } from '../../../model/keys/key-registry.ts';
 import { labelOfFile, parseRuleFile, type Refuse, type RuleProblem } from '../parse-rule-file.ts';
@@ -26,8 +26,8 @@ export async function openRules(
 
 /**
  * Says why a rule may not create this label, or nothing. `allowedPrefixes` are what its key has to begin with; without
- * any, every label is allowed outside the domains of Kubernetes. What rollcall sets for other reasons, and what says
- * what a node is, is nothing for rules in any case.
+ * any, every label is allowed outside the domains of Kubernetes. What rollcall sets for other reasons, what kubelets
+ * set, and what says what a node is, is nothing for rules in any case.
  */
 export function ruleLabelProblem(
   label: string,
@@ -35,12 +35,14 @@ export function ruleLabelProblem(
 ): string | undefined {
   const refusal = keys.refusal('rule', 'label', label);
   if (refusal !== undefined) return refusal;
+  if (KUBELET_LABELS.includes(label)) return 'is set by the kubelet or the cloud provider';
   if (allowedPrefixes.length > 0) {
     if (allowedPrefixes.some((prefix) => label.startsWith(prefix))) return undefined;
     return `does not begin with one of rules.allowedPrefixes (${allowedPrefixes.join(', ')})`;
   }
   const domain = reservedDomainOf(label, KUBERNETES_DOMAINS);
-  return domain === undefined ? undefined : `is in the reserved domain ${domain}, and not in rules.allowedPrefixes`;
+  if (domain === undefined) return undefined;
+  return `is in the reserved domain ${domain}, and not in rules.allowedPrefixes; set --rules-allowed-prefixes to the prefixes of all rules, this one included`;
 }
 
 /** The link by which a kubelet swaps the files of a ConfigMap in one step. */
@@ -111,6 +113,8 @@ const SETTLE_LOOKS_MAX = 30;
 
 const LOGGED_PROBLEMS_MAX = 10;
 
+const IGNORED = 'is ignored, since its name ends as names of backups and temporary files do; rename it to use it';
+
 /** The rules in a label directory, kept up to date while it changes. */
 export class RuleDirectory {
   readonly #options: RuleDirectoryOptions;
@@ -119,6 +123,7 @@ export class RuleDirectory {
   #rules: Rule[];
   #ruleSet: RuleSet;
   #problems: readonly RuleProblem[] = [];
+  readonly #loggedIgnored = new Set<string>();
 
   /** Reads everything once. Throws CONFIG_INVALID when the directory, or one in it, cannot be listed. */
   static async open(options: RuleDirectoryOptions): Promise<RuleDirectory> {
@@ -142,6 +147,7 @@ export class RuleDirectory {
     this.#rules = rulesAfter(look, []);
     this.#ruleSet = new RuleSet(this.#rules);
     this.#report();
+    this.#reportIgnored();
   }
 
   get ruleSet(): RuleSet {
@@ -151,6 +157,11 @@ export class RuleDirectory {
   /** The problems of the files now, sorted by path. */
   problems(): readonly RuleProblem[] {
     return this.#problems;
+  }
+
+  /** Files that would be rules by another name, each with the reason. They are no problems of rules. */
+  ignored(): readonly RuleProblem[] {
+    return this.#accepted.ignored.map((file) => ({ file, problem: IGNORED }));
   }
 
   /** The rules with files of this content, by their path relative to the directory, and what is wrong with those. */
@@ -193,6 +204,8 @@ export class RuleDirectory {
       const look = await this.#settledLook(signal, watchers);
       if (signal.aborted) return;
       if (!sameLook(look, this.#accepted)) this.#accept(look, onChange);
+      else this.#accepted = look;
+      this.#reportIgnored();
       await sleep(clock, POLL_MS, hint.signal);
       await sleep(clock, SETTLE_MS, signal);
     }
@@ -228,6 +241,13 @@ export class RuleDirectory {
     }
     this.#report();
     if (isChanged) onChange(this.#ruleSet);
+  }
+
+  /** Logs each file once. */
+  #reportIgnored(): void {
+    const files = this.#accepted.ignored.filter((file) => !this.#loggedIgnored.has(file));
+    for (const file of files) this.#loggedIgnored.add(file);
+    if (files.length > 0) this.#options.logger.warn({ files }, 'Ignored rule files because of their names');
   }
 
   #report(): void {

@@ -11,7 +11,7 @@ function found(label: string, text: string | undefined, problems: RuleProblem[] 
 
 function look(files: Record<string, string | undefined>, change: Partial<Look> = {}): Look {
   const entries = Object.entries(files).map(([file, text]) => [file, found(file, text)] as const);
-  return { files: new Map(entries), unlisted: new Map(), directories: new Map(), problems: [], ...change };
+  return { files: new Map(entries), unlisted: new Map(), directories: new Map(), problems: [], ignored: [], ...change };
 }
 
 /** Rules as `file text`; the text is undefined if the content is unknown. */

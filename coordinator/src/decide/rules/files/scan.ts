@@ -25,6 +25,8 @@ export type Look = {
   directories: ReadonlyMap<string, string>;
   /** Problems of paths that are not in `files`. */
   problems: readonly RuleProblem[];
+  /** Paths that would be rule files if their names did not end as names of backups do. At most 100. */
+  ignored: readonly string[];
 };
 
 /** Whether two looks found the same, so that nothing was going on between them. */

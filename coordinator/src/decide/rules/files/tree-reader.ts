@@ -79,6 +79,7 @@ class Visit implements Look {
   readonly unlisted = new Map<string, string>();
   readonly directories = new Map<string, string>();
   readonly problems: RuleProblem[] = [];
+  readonly ignored: string[] = [];
   readonly #root: string;
   readonly #refuse: Refuse;
   readonly #last: ReadonlyMap<string, FoundFile>;
@@ -114,7 +115,10 @@ class Visit implements Look {
       return;
     }
     for (const name of names.sort()) {
-      if (!isIgnoredName(name)) await this.#entry(directory === '.' ? name : `${directory}/${name}`);
+      const file = directory === '.' ? name : `${directory}/${name}`;
+      if (!isIgnoredName(name)) await this.#entry(file);
+      else if (this.ignored.length < IGNORED_MAX && BACKUP.test(name) && 'label' in labelOfFile(file, this.#refuse))
+        this.ignored.push(file);
     }
   }
 
@@ -201,6 +205,11 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
+/** Ends of the names of files that people keep; other ignored names are names that editors use for a moment. */
+const BACKUP = /\.(?:tmp|temp|bak|backup|orig|rej|old|part)$/i;
+/** Files that are told, of those that are ignored. */
+const IGNORED_MAX = 100;
+
 /**
  * Names that editors, copying programs and kubelets use for what is not there to stay, or is not for others to read. A
  * `4913` is how vim tries whether it may write. Everything that begins with a dot is among them, `..data` included.
@@ -208,7 +217,8 @@ async function isThere(path: string): Promise<boolean> {
 const IGNORED = [
   /^\./,
   /~$/,
-  /\.(?:sw[a-z]|tmp|temp|bak|backup|orig|rej|old|part)$/i,
+  BACKUP,
+  /\.sw[a-z]$/i,
   /\.(?:dpkg|rpm|ucf)-?[a-z]+$/,
   /^#.*#$/,
   /___jb_(?:tmp|old)___$/,
