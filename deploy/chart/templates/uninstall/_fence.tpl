@@ -126,7 +126,7 @@ spec:
       expression: variables.servicePrefixes.filter(p, !(p in ['startup-taint.cluster-autoscaler.kubernetes.io/', 'status-taint.cluster-autoscaler.kubernetes.io/', 'readiness.k8s.io/']))
     - name: removedConditions
       expression: |-
-        variables.oldConditions.map(c, c.type).filter(k, !(k in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable'])
+        variables.oldConditions.map(c, c.type).filter(k, !(k in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable', 'GracefulNodeShutdownInProgress', 'DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'])
           && !variables.conditions.exists(c, c.type == k) && (('condition:' + k) in variables.oldKeyIds || k in variables.earlierKeys))
   validations:
     - expression: request.operation == 'UPDATE' && (request.?subResource.orValue('') == '' || variables.isStatus)
@@ -138,7 +138,7 @@ spec:
       message: rollcall may change nothing but conditions of the status of a Node
     - expression: |-
         !variables.isStatus
-        || (variables.conditions.filter(c, !(c.type in variables.removedConditions) && (c.type in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable'] || !variables.conditionPrefixes.exists(p, c.type.startsWith(p)))) == variables.oldConditions.filter(c, !(c.type in variables.removedConditions) && (c.type in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable'] || !variables.conditionPrefixes.exists(p, c.type.startsWith(p))))
+        || (variables.conditions.filter(c, !(c.type in variables.removedConditions) && (c.type in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable', 'GracefulNodeShutdownInProgress', 'DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'] || !variables.conditionPrefixes.exists(p, c.type.startsWith(p)))) == variables.oldConditions.filter(c, !(c.type in variables.removedConditions) && (c.type in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable', 'GracefulNodeShutdownInProgress', 'DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'] || !variables.conditionPrefixes.exists(p, c.type.startsWith(p))))
           && variables.conditions.all(c, variables.oldConditions.exists(o, o == c) || [c.type].all(k,
             ('condition:' + k) in variables.oldKeyIds && !variables.oldOthersFields.exists(m, m.manager != 'before-first-apply' && m.?fieldsV1[?'f:status'][?'f:conditions'][?('k:{"type":"' + k + '"}')][?'.'].hasValue())))
           && variables.oldConditions.all(c, variables.conditions.exists(o, o.type == c.type)
@@ -173,7 +173,7 @@ spec:
               ? k in variables.oldListed || k in variables.ownLabels || (k in variables.labels
                 && (variables.devicePrefixes.exists(p, k.startsWith(p)) || ((variables.servicePrefixes.exists(p, k.startsWith(p)) && !(k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))) && ((!(k in variables.oldLabels) || (variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()))) || variables.oldLabels[k] == 'true')) || ((variables.ownPrefixes.exists(p, k.startsWith(p)) && !variables.devicePrefixes.exists(p, k.startsWith(p)) && !(k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) && !(k in variables.poolLabels)) && (!(k in variables.oldLabels) || (variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())))) || (variables.isInPool && !(k in variables.poolLabels) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) && variables.poolPrefixes.exists(p, k.startsWith(p)) && k in variables.listed)))
               : id.startsWith('taint:') ? variables.taints.exists(t, t.key == k) && (k in variables.ownTaints || (k != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, k.startsWith(p))))
-              : !(k in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable']) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && !variables.oldOthersFields.exists(m, m.manager != 'before-first-apply' && m.?fieldsV1[?'f:status'][?'f:conditions'][?('k:{"type":"' + k + '"}')][?'.'].hasValue()))))
+              : !(k in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable', 'GracefulNodeShutdownInProgress', 'DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress']) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && !variables.oldOthersFields.exists(m, m.manager != 'before-first-apply' && m.?fieldsV1[?'f:status'][?'f:conditions'][?('k:{"type":"' + k + '"}')][?'.'].hasValue()))))
       message: rollcall may not list the keys of others as its own
     - expression: |-
         variables.taints == variables.oldTaints
