@@ -115,6 +115,7 @@ test('rules are shown where there are any, with what they do to the nodes', asyn
   const rules = {
     ruleSet: { rules: [{ label: 'a', file: 'f', conditions: [] }] },
     problems: () => [{ file: 'g', problem: 'cannot be read' }],
+    ignored: () => [],
   };
   const { ask } = await opened({ rules });
   expect((await ask('/v1/rules')).document).toMatchObject({

@@ -358,8 +358,7 @@ export class Fleet {
     const count = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0, maintenance: 0 };
     for (const record of this.#term.records()) {
       const { state } = this.freshness.of(record);
-      const isUnheard = state === 'silent' || state === 'absent';
-      const node = isUnheard ? this.node(record.name) : undefined;
+      const node = state === 'silent' || state === 'absent' ? this.node(record.name) : undefined;
       count[node && isDisturbed(lifecycleOf(node)) ? 'maintenance' : state] += 1;
     }
     return count;
@@ -376,8 +375,7 @@ export class Fleet {
   /** This replica had lost the API server for a while: what was seen is old, and agents may not have reached it. */
   recovered(): void {
     this.freshness.renewAll(this.#options.clock.monotonic());
-    this.#term.reporters.renewAll();
-    this.#term.sharedFaults.renewAll();
+    for (const each of [this.#term.reporters, this.#term.sharedFaults]) each.renewAll();
     this.markAll();
   }
 
