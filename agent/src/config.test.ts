@@ -43,6 +43,7 @@ describe('the configuration of the agent', () => {
       sysfsRoot: '/sys',
       procfsRoot: '/proc',
       deviceRemovalGraceSeconds: 5,
+      deviceTreeNodes: [],
       listen: '[::]:8086',
       jsonLog: true,
       verbose: false,
