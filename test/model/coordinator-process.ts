@@ -23,7 +23,6 @@ type Options = {
   dryRun: boolean;
   keepsLedger: boolean;
   wholeNodes: boolean;
-  /** Writes into the status of the NodeService with this uid that its taint was seen to go. */
   /** It found that it no longer leads. */
   onStoppedLeading: () => void;
 };

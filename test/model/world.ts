@@ -401,8 +401,9 @@ export class World {
       truth.voices.clear();
       truth.said = undefined;
     }
-    // A watch that works is one that has told everything that was so when it began.
-    process.replica.lead(new Promise((resolve) => void this.clock.after(LAG_MS, resolve)));
+    // A watch that works is one that has told everything that was so when it began; objects of CRDs are listed again.
+    const listed = (resolve: () => void) => process.lines.services.send(resolve);
+    process.replica.lead(new Promise((resolve) => void this.clock.after(LAG_MS, () => listed(resolve))));
   }
 
   /** Each coordinator that runs renews its Lease, or learns that another holds it. */
