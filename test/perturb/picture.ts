@@ -48,9 +48,9 @@ function pictureOf({ metadata, spec, status }: NodeView): object {
   };
 }
 
-/** The list of keys names NodeServices by their uids, which differ from run to run. */
+/** Annotations of rollcall name NodeServices and Nodes by their uids, which differ from run to run. */
 export function withoutUids(annotation: string): string {
-  return annotation.replace(/service:[0-9a-f-]{36}/g, 'service:UID');
+  return annotation.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UID');
 }
 
 /** Removes the cause: if two things end a service, the message names the first, and stays until the status changes. */

@@ -1,4 +1,5 @@
 import { request } from 'node:https';
+import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { ApiClient } from '../control-plane/api-client.ts';
 import { eachOf } from './each-of.ts';
 import { type PatchKind, patchNode } from './patch-node.ts';
@@ -19,7 +20,7 @@ export async function measureFloor(
 ): Promise<Floor> {
   const write = (value: string | null) => {
     const labels = kind === 'apply' && value === null ? {} : Object.fromEntries(keys.map((key) => [key, value]));
-    return eachOf(names, concurrency, (name) => patchNode(client, { kind, name, manager: `floor-${kind}`, labels }));
+    return eachOf(names, concurrency, (name) => patchNode(client, { kind, name, manager: FIELD_MANAGER, labels }));
   };
   const stopWatching = await watchMetadata(client);
   const startMs = performance.now();
