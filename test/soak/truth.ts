@@ -1,5 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_MANAGER, KEYS_ANNOTATION, readyLabel } from '@rollcall/common/well-known.ts';
+import {
+  FIELD_MANAGER,
+  KEYS_ANNOTATION,
+  readyLabel,
+  SERVICES_STARTED_ANNOTATION,
+} from '@rollcall/common/well-known.ts';
 import type { ApiClient } from '../control-plane/api-client.ts';
 import type { NodeObject } from '../control-plane/cluster.ts';
 import { watchNodes } from '../control-plane/watch.ts';
@@ -55,7 +60,11 @@ function wantedOf(state: State, { taint, condition }: Keys): ReturnType<typeof s
 /** Content of a Node without the keys of its services, and whether rollcall claims a key of the harness. */
 function foreignOf({ metadata, spec, status }: NodeObject): object {
   const keys = Object.values(KEYS);
-  const { [KEYS_ANNOTATION]: _, ...annotations } = metadata.annotations ?? {};
+  const {
+    [KEYS_ANNOTATION]: _keys,
+    [SERVICES_STARTED_ANNOTATION]: _started,
+    ...annotations
+  } = metadata.annotations ?? {};
   const labels = { ...metadata.labels };
   for (const { label } of keys) delete labels[label];
   const taints = (spec.taints ?? []).filter(({ key }) => !keys.some(({ taint }) => taint === key));
