@@ -85,8 +85,12 @@ export class FirstTaints {
     for (const service of services) {
       const { publish, origin } = service;
       if (!publish.taint || origin.kind !== 'object') continue;
+      const shown = readiness.get(service.name);
+      const isThere = hasTaint(taints, publish.taint);
+      // Whether the taint may go is asked from now on, on each such node.
+      if (shown?.state === 'ready' && isThere) this.#begin(service);
       // The service does not select the node any more, and the taint is gone.
-      if (!readiness.has(service.name) && !hasTaint(taints, publish.taint)) this.#leave(this.#begin(service), name);
+      if (!shown && !isThere) this.#leave(this.#begin(service), name);
       if (noted.get(origin.uid) !== taintText(publish.taint)) continue;
       const beginning = this.#begin(service);
       if (beginning.isProven) continue;
