@@ -49,6 +49,7 @@ function createPoolStatusController(kind: PoolLabelKind, { writes, fleet, reserv
 
   function look() {
     refusedKeys = 0;
+    if (poolLabelSets.all(kind).length === 0) return () => undefined;
     const nodes = Map.groupBy(fleet.nodeNames(), (name) => fleet.poolLabelSetOf(name));
     const others = nodesOfOtherPools();
     return (set: ObservedPoolLabelSet): SetStatus => {
