@@ -107,17 +107,19 @@ export class ProbePaths {
   }
 
   async #isBelowRealRoot(real: string): Promise<boolean> {
-    return (await this.#realRoots()).some((root) => isBelow(real, [root]));
+    return this.#someRealRoot((root) => isBelow(real, [root]));
   }
 
   /** Whether the directory of the file is itself one that is configured. */
   async #isNamed(real: string): Promise<boolean> {
-    return [...this.#roots, ...(await this.#realRoots())].includes(posix.dirname(real));
+    const directory = posix.dirname(real);
+    return this.#roots.includes(directory) || this.#someRealRoot((root) => root === directory);
   }
 
-  /** A directory that is configured may itself be a link, as /var/run mostly is. */
-  #realRoots(): Promise<string[]> {
-    return Promise.all(this.#roots.map((root) => realpath(root).catch(() => root)));
+  /** A directory that is configured may itself be a link, as /var/run mostly is. One that hangs delays none before it. */
+  async #someRealRoot(isIt: (root: string) => boolean): Promise<boolean> {
+    for (const root of this.#roots) if (isIt(await realpath(root).catch(() => root))) return true;
+    return false;
   }
 }
 
