@@ -11,9 +11,10 @@ import {
 } from './pool-keys.ts';
 
 /**
- * The labels that the NodePoolLabels or NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are ours, whatever
- * writer set their value last. A label that is on the node already and not listed belongs to another writer, and stays,
- * also when the pool no longer asks for it; with the wanted value it becomes ours once only rollcall applies it.
+ * The labels that the NodePoolLabels or NodePoolLabelSet of a node's pool asks for. The annotation lists the keys that are
+ * ours, whatever writer set their value last. A label that is on the node already and not listed belongs to another
+ * writer, and stays, also when the pool no longer asks for it; with the wanted value it becomes ours once only rollcall
+ * applies it.
  *
  * A listed label that rollcall may not touch, or that another pool of the node asks for, is left: it stays, and stays
  * listed.
@@ -107,9 +108,8 @@ export function labelsLeftOn(node: ListedNode, reserved: ReservedKeys, sort: Sor
   return left;
 }
 
-/** A later label of those that name pools is ordinary where rollcall itself set it. */
 function isUntouchableOn({ labels, ownedLabels }: ListedNode, key: string, keys: KeyRegistry): boolean {
-  return keys.isUntouchable('label', key, ownedLabels.has(key) ? keys.poolPosition(labels) : undefined);
+  return keys.isUntouchableOn({ labels, owned: ownedLabels }, 'label', key);
 }
 
 const UNTOUCHABLE = 'another program set it for a pool, and pools may not set this key; rollcall leaves it to you';

@@ -76,8 +76,8 @@ export class KeyRegistry {
    * names its pool, and never before the first three.
    */
   poolPosition(labels: Readonly<Record<string, string>>): number {
-    const label = this.poolLabelOf(labels);
-    return Math.max(ALWAYS_NAMES_POOL - 1, label === undefined ? -1 : this.#config.poolLabels.indexOf(label));
+    const position = this.#config.poolLabels.findIndex((key) => labels[key]);
+    return Math.max(ALWAYS_NAMES_POOL - 1, position);
   }
 
   /** The label that names the pool of a node with these labels. */
@@ -94,6 +94,18 @@ export class KeyRegistry {
     if (this.refusal('pool', kind, key, poolPosition) !== undefined) return true;
     const isKnown = kind === 'taint' && KNOWN_TAINT_PREFIXES.some((prefix) => key.startsWith(prefix));
     return !isKnown && reservedDomainOf(key, KUBERNETES_DOMAINS) !== undefined;
+  }
+
+  /**
+   * The same on a node with these labels, of which rollcall set `owned`. A later label of those that name pools is
+   * ordinary where rollcall itself set it.
+   */
+  isUntouchableOn(
+    { labels, owned }: { labels: Readonly<Record<string, string>>; owned: ReadonlySet<string> },
+    kind: KeyKind,
+    key: string,
+  ): boolean {
+    return this.isUntouchable(kind, key, owned.has(key) ? this.poolPosition(labels) : undefined);
   }
 
   /** Whether taints or conditions are kept as they should be all the time, so that whole Nodes have to be watched. */
