@@ -1,10 +1,10 @@
 import { checkLabel, checkListen, checkSubdomain, isSubdomain, PORT } from '@rollcall/common/config/checks.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
+import { DEFAULT_POOL_LABELS } from '@rollcall/common/pool-labels.ts';
 import { FACT_PREFIX, REPAIR_CONDITIONS } from '@rollcall/common/well-known.ts';
 import { DEVICE_FIELDS } from './device-fields.ts';
 import { checkSelector } from './label-selector.ts';
-import { DEFAULT_POOL_LABELS } from './pools.ts';
 import { parseScoreWeights } from './score-weights.ts';
 import { checkNotifyUrls } from './urls.ts';
 

@@ -1,4 +1,4 @@
-export { DEFAULT_POOL_LABELS } from '@rollcall/common/pool-labels.ts';
+import { poolsNamed } from '@rollcall/common/pool-labels.ts';
 
 /** The pool of a node: the first of these labels that has a value. */
 export function poolOf(labels: Readonly<Record<string, string>>, poolLabels: readonly string[]): string | undefined {
@@ -11,8 +11,8 @@ export function otherPoolsOf(
   labels: Readonly<Record<string, string>>,
   poolLabels: readonly string[],
 ): readonly string[] {
-  const pools = new Set(poolLabels.flatMap((key) => labels[key] || []));
-  return pools.size > 1 ? [...pools].slice(1) : NO_POOLS;
+  const [, ...others] = poolsNamed(labels, poolLabels);
+  return others.length > 0 ? others : NO_POOLS;
 }
 
 const NO_POOLS: readonly string[] = [];

@@ -15,3 +15,8 @@ export const DEFAULT_POOL_LABELS: readonly string[] = [
 
 /** So many of the labels that name pools are never set for pools, be it on a node whose pool another label names. */
 export const ALWAYS_NAMES_POOL = 3;
+
+/** The pools that labels of a node name, in the order of `poolLabels`: the node is in the first. */
+export function poolsNamed(labels: Readonly<Record<string, string>>, poolLabels: readonly string[]): string[] {
+  return [...new Set(poolLabels.flatMap((key) => labels[key] || []))];
+}

@@ -1,4 +1,4 @@
-import { DEFAULT_POOL_LABELS } from '@rollcall/coordinator/model/pools.ts';
+import { DEFAULT_POOL_LABELS } from '@rollcall/common/pool-labels.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiClient, KubeObject } from '../../control-plane/api-client.ts';
 import type { NodeObject } from '../../control-plane/cluster.ts';

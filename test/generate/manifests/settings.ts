@@ -1,8 +1,8 @@
+import { DEFAULT_POOL_LABELS } from '@rollcall/common/pool-labels.ts';
 import { KUBERNETES_DOMAINS } from '@rollcall/common/reserved-domains.ts';
 import { KNOWN_TAINT_PREFIXES, SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { KeyEntry } from '@rollcall/coordinator/model/keys/key-entry.ts';
 import { OWN_KEYS } from '@rollcall/coordinator/model/keys/own-keys.ts';
-import { DEFAULT_POOL_LABELS } from '@rollcall/coordinator/model/pools.ts';
 import { type GitpodOptions, gitpodServices, type Service } from '@rollcall/coordinator/model/services.ts';
 
 /** What the policies depend on. */

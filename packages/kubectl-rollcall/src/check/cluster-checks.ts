@@ -1,4 +1,4 @@
-import { DEFAULT_POOL_LABELS } from '@rollcall/common/pool-labels.ts';
+import { DEFAULT_POOL_LABELS, poolsNamed } from '@rollcall/common/pool-labels.ts';
 import { FIELD_MANAGER, MANAGED_LABELS_ANNOTATION, PREDECESSOR_FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
@@ -208,7 +208,7 @@ export const poolsAgree: Check = ({ nodes, config, nodePoolLabels, nodePoolLabel
   const sets = [nodePoolLabels, nodePoolLabelSets].flatMap((each) => orWhenMissing(each ?? none, []));
   const withSet = new Set(sets.map(({ metadata, spec }) => spec?.pool || metadata.name));
   const unsure = orWhenMissing(nodes, []).flatMap(({ metadata: { name, labels = {} } }) => {
-    const [first, ...others] = new Set(keys.flatMap((key) => labels[key] || []));
+    const [first, ...others] = poolsNamed(labels, keys);
     const other = others.find((pool) => withSet.has(pool));
     return other === undefined ? [] : [`${name} (${first} or ${other})`];
   });
