@@ -1,7 +1,7 @@
-import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
+import { CONDITIONS_OF_OTHERS } from '@rollcall/common/node-lifecycle.ts';
 import { ALWAYS_NAMES_POOL } from '@rollcall/common/pool-labels.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
-import { KNOWN_TAINT_PREFIXES, KUBELET_CONDITIONS, WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
+import { KNOWN_TAINT_PREFIXES, WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
 import type { Asker, KeyConfig, KeyEntry, KeyKind, ServiceKeys } from './key-entry.ts';
 import { OWN_KEYS, serviceKeys } from './own-keys.ts';
 
@@ -90,7 +90,7 @@ export class KeyRegistry {
    * of the label that names the pool of the node, later labels are ordinary.
    */
   isUntouchable(kind: KeyKind, key: string, poolPosition?: number): boolean {
-    if (kind === 'condition') return [...KUBELET_CONDITIONS, ...LIFECYCLE_CONDITIONS].includes(key);
+    if (kind === 'condition') return CONDITIONS_OF_OTHERS.includes(key);
     if (this.refusal('pool', kind, key, poolPosition) !== undefined) return true;
     const isKnown = kind === 'taint' && KNOWN_TAINT_PREFIXES.some((prefix) => key.startsWith(prefix));
     return !isKnown && reservedDomainOf(key, KUBERNETES_DOMAINS) !== undefined;
