@@ -241,6 +241,12 @@ export type NodeServiceDocument = {
   pods: readonly { pod: string; ready: boolean; terminating: boolean }[];
 };
 
+/** The pods of a service that none of its checks names: a check that is about a pod does. */
+export function podsBesideChecks({ checks, pods }: NodeServiceDocument): NodeServiceDocument['pods'] {
+  const words = new Set(checks.flatMap(({ reason }) => reason.split(/[\s,;:]+/)));
+  return pods.filter(({ pod }) => !words.has(pod));
+}
+
 /** `cause`: on whose word, such as `agent` or `silence`. */
 export type CheckDocument = { name: string; state: ServiceState; reason: string; cause: string };
 

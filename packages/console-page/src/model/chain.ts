@@ -1,4 +1,9 @@
-import type { KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
+import {
+  type KeyDocument,
+  type NodeDocument,
+  type NodeServiceDocument,
+  podsBesideChecks,
+} from '@rollcall/common/console.ts';
 import { ago, span } from './format.ts';
 import type { State } from './node-state.ts';
 import { AGENT_WORDS, startupWords } from './words.ts';
@@ -27,23 +32,19 @@ export function stateOfDocument({ state, heldBack }: NodeServiceDocument): State
   return state === 'not-ready' && heldBack ? 'held-back' : (state ?? 'none');
 }
 
-function checkSteps({ checks, pods }: NodeServiceDocument): Step[] {
-  const steps = checks.map(({ name, state, reason }) => ({
+function checkSteps(service: NodeServiceDocument): Step[] {
+  const steps = service.checks.map(({ name, state, reason }) => ({
     title: `Check ${name}`,
     verdict: verdictOf(state),
     text: `${reason}.`,
   }));
-  // A check that is about a pod names it.
-  const isNamed = (pod: string) => checks.some(({ reason }) => reason.split(/[\s,;:]+/).includes(pod));
-  const ofPods = pods
-    .filter(({ pod }) => !isNamed(pod))
-    .map(
-      ({ pod, ready, terminating }): Step => ({
-        title: 'Pod',
-        verdict: ready && !terminating ? 'good' : 'bad',
-        text: `${pod} is ${terminating ? 'terminating' : ready ? 'Ready' : 'not Ready'}.`,
-      }),
-    );
+  const ofPods = podsBesideChecks(service).map(
+    ({ pod, ready, terminating }): Step => ({
+      title: 'Pod',
+      verdict: ready && !terminating ? 'good' : 'bad',
+      text: `${pod} is ${terminating ? 'terminating' : ready ? 'Ready' : 'not Ready'}.`,
+    }),
+  );
   return [...ofPods, ...steps];
 }
 

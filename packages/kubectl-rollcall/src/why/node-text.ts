@@ -1,4 +1,10 @@
-import type { ChangeDocument, KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
+import {
+  type ChangeDocument,
+  type KeyDocument,
+  type NodeDocument,
+  type NodeServiceDocument,
+  podsBesideChecks,
+} from '@rollcall/common/console.ts';
 import { ago, startupWords } from '../text/duration.ts';
 import { Page, type Terminal } from '../text/page.ts';
 import type { Column } from '../text/table.ts';
@@ -36,12 +42,9 @@ export function whyNodeText(
 }
 
 function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica }: NodeDocument): void {
-  const { checks, pods, state, since, reason, evidence, starting } = service;
+  const { checks, state, since, reason, evidence, starting } = service;
   const indent = 2;
-  // A check that is about a pod names it.
-  const isNamed = (pod: string) => checks.some((check) => check.reason.split(/[\s,;:]+/).includes(pod));
-  for (const { pod, ready, terminating } of pods) {
-    if (isNamed(pod)) continue;
+  for (const { pod, ready, terminating } of podsBesideChecks(service)) {
     const is = terminating ? 'is terminating' : ready ? 'is Ready' : 'is not Ready';
     page.field('pod', `${pod} ${is}`, { indent, tone: ready && !terminating ? 'good' : 'bad' });
   }
