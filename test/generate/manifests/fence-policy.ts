@@ -174,13 +174,13 @@ function variables(settings: PolicySettings): { name: string; expression: string
       // Conditions are handled like taints.
       name: 'removedConditions',
       expression: cel(`
-        variables.oldConditions.map(c, c.type).filter(k, !(k in ${OTHERS_CONDITIONS})
+        variables.oldConditions.map(c, c.type).filter(k, !(k in ${UNTOUCHABLE})
           && !variables.conditions.exists(c, c.type == k) && ${wasListed('condition')})`),
     },
   ];
 }
 
-const OTHERS_CONDITIONS = celList(CONDITIONS_OF_OTHERS);
+const UNTOUCHABLE = celList(CONDITIONS_OF_OTHERS);
 // Expressions about the label `k`.
 const IS_OF_SERVICE = 'variables.servicePrefixes.exists(p, k.startsWith(p))';
 const IS_OF_KUBERNETES = isInDomains(celList(KUBERNETES_DOMAINS));
@@ -211,7 +211,7 @@ const MAY_LIST = {
   label: `k in variables.oldListed || k in variables.ownLabels || (k in variables.labels
               && (${IS_OF_DEVICE} || (${IS_READINESS} && (${IS_FREE} || variables.oldLabels[k] == 'true')) || (${IS_OF_RULE} && ${IS_FREE}) || ${IS_POOLS}))`,
   taint: `variables.taints.exists(t, t.key == k) && (k in variables.ownTaints || (k != '${STARTUP_TAINT}' && ${IS_OF_SERVICE}))`,
-  condition: `!(k in ${OTHERS_CONDITIONS}) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && ${IS_FREE_CONDITION}`,
+  condition: `!(k in ${UNTOUCHABLE}) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && ${IS_FREE_CONDITION}`,
 };
 
 /** The keys in the text of a list, and the empty string where there are none. */
@@ -237,7 +237,7 @@ const othersTaints = (node: string) =>
   `${node}.filter(t, !(t.key in variables.ownTaints) && !(t.key in variables.removedTaints) && !(${IS_TAINT_OF_SERVICE}))`;
 
 const othersConditions = (conditions: string) =>
-  `${conditions}.filter(c, !(c.type in variables.removedConditions) && (c.type in ${OTHERS_CONDITIONS} || !variables.conditionPrefixes.exists(p, c.type.startsWith(p))))`;
+  `${conditions}.filter(c, !(c.type in variables.removedConditions) && (c.type in ${UNTOUCHABLE} || !variables.conditionPrefixes.exists(p, c.type.startsWith(p))))`;
 
 /** That two maps do not differ but for one field. */
 const isSameBut = (field: string, one: string, other: string) =>
