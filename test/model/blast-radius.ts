@@ -78,6 +78,8 @@ export class Departures {
   written({ node, before, manager }: NodeWrite): string | undefined {
     const truth = this.#world.truths.get(node.metadata.name);
     if (manager !== FIELD_MANAGER || !before || !truth) return undefined;
+    // One that was put back, however late, leaves once more.
+    for (const id of CONFIGURED_IDS) if (valueOn(node, id) !== undefined) truth.lostMs.delete(id);
     const gone = CONFIGURED_IDS.filter((id) => valueOn(before, id) !== undefined && valueOn(node, id) === undefined);
     return gone
       .filter((id) => isConfigured(this.#world, id))
