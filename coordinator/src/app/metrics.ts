@@ -28,6 +28,8 @@ export function registerCoordinatorMetrics(registry: Registry): void {
     heldWithdrawals: () => [],
     refusedPoolKeys: () => 0,
     ruleProblems: () => 0,
+    serviceNodes: () => new Map(),
+    nodeServices: () => [],
   });
   registerLedgerMetric(registry, () => []);
   registerGateMetric(registry);

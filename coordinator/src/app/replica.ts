@@ -234,6 +234,14 @@ export async function createReplica(context: ReplicaContext) {
     heldBack: () => (leadershipState.leads() ? evaluator.heldBackCount : 0),
     heldWithdrawals: () => (leadershipState.leads() ? evaluator.heldWithdrawals() : []),
     ruleProblems: () => rules?.problems().length ?? 0,
+    serviceNodes: () => (leadershipState.leads() ? evaluator.tally.counts : new Map()),
+    nodeServices: () =>
+      (leadershipState.leads() ? serviceRegistry.objects() : [])
+        .filter((object) => serviceRegistry.isJudged(object))
+        .map((object) => ({
+          name: object.name,
+          isInForce: !serviceRegistry.refusalOf(object) && watches.problemOf(object.service) === undefined,
+        })),
   });
 
   return {

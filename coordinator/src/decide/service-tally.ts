@@ -14,6 +14,11 @@ export class ServiceTally {
     return this.#counts.get(service) ?? { ready: 0, 'not-ready': 0, unknown: 0 };
   }
 
+  /** The counts of all services that are for some node. */
+  get counts(): ReadonlyMap<string, Readonly<ServiceCount>> {
+    return this.#counts;
+  }
+
   seen(node: string, readiness: NodeReadiness): void {
     const before = this.#nodes.get(node);
     const isSame =

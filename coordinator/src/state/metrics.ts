@@ -11,6 +11,9 @@ export type FleetSources = {
   heldWithdrawals: () => readonly { guard: 'observer' | 'blast-radius' | 'shared-fault'; nodes: number }[];
   refusedPoolKeys: () => number;
   ruleProblems: () => number;
+  /** By service: Gitpod's two, and the NodeServices that are in force. */
+  serviceNodes: () => ReadonlyMap<string, Readonly<Record<'ready' | 'not-ready' | 'unknown', number>>>;
+  nodeServices: () => readonly { name: string; isInForce: boolean }[];
 };
 
 /** Counts the startup gates that were opened. Registers it; once for a registry. */
@@ -72,6 +75,28 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
     registers,
     collect() {
       this.set(sources.ruleProblems());
+    },
+  });
+  new Gauge({
+    name: 'rollcall_coordinator_service_nodes',
+    help: 'Nodes that a service is for, by the state of the service there, on the leader: ready, not-ready, unknown.',
+    labelNames: ['service', 'state'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [service, counts] of sources.serviceNodes()) {
+        for (const [state, count] of Object.entries(counts)) this.set({ service, state }, count);
+      }
+    },
+  });
+  new Gauge({
+    name: 'rollcall_coordinator_service_in_force',
+    help: 'Whether a NodeService is in force (1) or not (0), on the leader; its condition Ready has the reason.',
+    labelNames: ['service'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { name, isInForce } of sources.nodeServices()) this.set({ service: name }, isInForce ? 1 : 0);
     },
   });
   new Gauge({

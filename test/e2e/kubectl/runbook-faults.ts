@@ -8,6 +8,7 @@ import type { Coordinator } from '../../rig/coordinator.ts';
 import { REGISTRY_FACADE_READY, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import { installFence } from '../../rig/fence.ts';
 import { createBudget } from '../eviction/eviction-stage.ts';
+import { applyNodeServiceCrd, NODE_SERVICES, nodeService } from '../services/node-services.ts';
 import { REQUIRED_AT_START, type RunbookStage, type Sight } from './runbook-stage.ts';
 
 /** A fault that a runbook is about, and how it is ended as the page says. */
@@ -106,6 +107,33 @@ export const OF_ONE: readonly Fault[] = [
       { run: /get events/, says: /ServiceHeldBack .*registry-facade became not ready too often/ },
       { run: /rollcall why/, names: { NODE: 'node-3' }, says: /held back until .*became not ready 5 times/ },
     ],
+  },
+  {
+    runbook: 'RollcallServiceNotReady',
+    series: { service: 'registry-facade' },
+    cause: (stage) => setServicePod(stage, 2, 'registry-facade', false),
+    seen: () => [
+      { run: /get nodes -l/, names: { KEY: REGISTRY_FACADE_READY }, says: /^node-2 /m },
+      { run: /rollcall why/, names: { NODE: 'node-2' }, says: /registry-facade +not ready/ },
+    ],
+    fix: (stage) => setServicePod(stage, 2, 'registry-facade', true),
+  },
+  {
+    runbook: 'RollcallServiceNotInForce',
+    series: { service: 'refused' },
+    async cause(stage) {
+      await applyNodeServiceCrd(stage.controlPlane);
+      const refused = nodeService('refused', {
+        checks: [{ name: 'port', tcp: { port: 1 } }],
+        publish: { label: 'node-role.kubernetes.io/refused' },
+      });
+      await stage.controlPlane.api.post(NODE_SERVICES, refused);
+    },
+    seen: () => [
+      { run: /get nodeservices/, says: /refused/ },
+      { run: /describe nodeservice/, names: { SERVICE: 'refused' }, says: /Reason: +\w+[\s\S]*Type: +Ready/ },
+    ],
+    fix: (stage) => stage.controlPlane.api.delete(`${NODE_SERVICES}/refused`),
   },
   {
     runbook: 'RollcallEvictionsBlocked',

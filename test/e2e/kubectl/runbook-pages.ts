@@ -66,8 +66,9 @@ export class RunbookPages {
 
   /** Runs a command as it stands, with the placeholders filled in. */
   run(command: string, names: Record<string, string> = {}): Promise<Outcome> {
-    const all = { NODE: 'node-1', POD: 'rollcall-agent-node-1', KEY: WS_DAEMON_READY, ...names };
+    const all = { NODE: 'node-1', POD: 'rollcall-agent-node-1', KEY: WS_DAEMON_READY, SERVICE: 'service1', ...names };
     let text = command.replace('npl NAME', 'npl pool1').replace('node/NAME', 'node/NODE');
+    text = text.replace('nodeservice NAME', 'nodeservice SERVICE');
     for (const [name, value] of Object.entries(all)) text = text.replace(new RegExp(`\\b${name}\\b`, 'g'), value);
     const env = {
       PATH: `${path.join(this.#dir, 'bin')}:/usr/bin:/bin`,

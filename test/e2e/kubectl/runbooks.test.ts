@@ -4,6 +4,7 @@ import { createNode } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedRig, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import type { Rig } from '../../rig/rig.ts';
+import { nodeService } from '../services/node-services.ts';
 import { DEPLOY, RunbookPages } from './runbook-pages.ts';
 
 /*
@@ -18,6 +19,7 @@ const POOL = {
   metadata: { name: 'pool1', namespace: 'rollcall' },
   spec: { labels: { tier: 'gold', 'node-role.kubernetes.io/control-plane': 'true' } },
 };
+const SERVICE = nodeService('service1', { checks: [{ name: 'port', tcp: { port: 1 } }] });
 /** Takes a kubelet. */
 const WITHOUT_KUBELET = /^kubectl -n rollcall logs /;
 /** Changes something: run where it is about that. */
@@ -45,6 +47,7 @@ beforeAll(async () => {
   await kubectl(['label', 'node', CONFLICTING, 'tier=silver', '--field-manager=somebody']);
   await kubectl(['label', 'nodes', '--all', 'agentpool=pool1']);
   await kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(POOL) });
+  await kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(SERVICE) });
   await rig.history.until('node-1', 'tier', 'gold', 60_000);
   await createNode(embedded.controlPlane.api, WITHOUT_AGENT);
 });

@@ -15,6 +15,14 @@ function reports(result: string): string {
   return `rollcall_coordinator_reports_total{namespace="rollcall",pod="coordinator-0",result="${result}"}`;
 }
 
+function serviceNodes(service: string, state: string): string {
+  return `rollcall_coordinator_service_nodes{namespace="rollcall",pod="coordinator-0",service="${service}",state="${state}"}`;
+}
+
+function inForce(service: string): string {
+  return `rollcall_coordinator_service_in_force{namespace="rollcall",pod="coordinator-0",service="${service}"}`;
+}
+
 /** What concerns agents, and the way from them to the coordinator. */
 export const AGENT_ALERTS: readonly Alert[] = [
   {
@@ -250,6 +258,61 @@ export const AGENT_ALERTS: readonly Alert[] = [
         series: { 'rollcall_coordinator_held_back_services{namespace="rollcall",pod="coordinator-0"}': '1 1 0+0x20' },
         after: '14m',
       },
+    ],
+  },
+  {
+    name: 'RollcallServiceNotReady',
+    threshold: { value: 0.01, help: 'Share of the nodes of a service on which it may be not ready.' },
+    expr:
+      'max by (namespace, service) (rollcall_coordinator_service_nodes{state="not-ready"})\n' +
+      '  > 0.01 * sum by (namespace, service) (rollcall_coordinator_service_nodes)',
+    for: '15m',
+    severity: 'warning',
+    summary: 'A service is not ready on some of its nodes',
+    description: '{{ $labels.service }} is not ready on {{ $value }} nodes of {{ $labels.namespace }}.',
+    cases: [
+      {
+        name: 'one of three nodes',
+        series: { [serviceNodes('csi', 'ready')]: '2+0x30', [serviceNodes('csi', 'not-ready')]: '1+0x30' },
+        after: '20m',
+        fires: [{ labels: { ...ROLLCALL, service: 'csi' }, says: 'csi is not ready on 1 nodes of rollcall.' }],
+      },
+      {
+        name: 'one of a thousand, nodes that start, and an agent that is silent',
+        series: {
+          [serviceNodes('many', 'ready')]: '999+0x30',
+          [serviceNodes('many', 'not-ready')]: '1+0x30',
+          [serviceNodes('starts', 'ready')]: '2+0x30',
+          [serviceNodes('starts', 'not-ready')]: '1+0x10 0+0x20',
+          [serviceNodes('silent', 'ready')]: '2+0x30',
+          [serviceNodes('silent', 'not-ready')]: '0+0x30',
+          [serviceNodes('silent', 'unknown')]: '1+0x30',
+        },
+        after: '20m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallServiceNotInForce',
+    expr: 'max by (namespace, service) (rollcall_coordinator_service_in_force) == 0',
+    for: '5m',
+    severity: 'warning',
+    summary: 'A NodeService is not in force',
+    description:
+      'The NodeService {{ $labels.service }} is not in force: it publishes nothing, or its pods cannot be watched.',
+    cases: [
+      {
+        name: 'one is refused',
+        series: { [inForce('wrong')]: '0+0x10', [inForce('right')]: '1+0x10' },
+        after: '6m',
+        fires: [
+          {
+            labels: { ...ROLLCALL, service: 'wrong' },
+            says: 'The NodeService wrong is not in force: it publishes nothing, or its pods cannot be watched.',
+          },
+        ],
+      },
+      { name: 'one that is mended soon', series: { [inForce('mended')]: '0 0 1+0x10' }, after: '6m' },
     ],
   },
 ];

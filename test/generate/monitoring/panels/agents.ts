@@ -12,10 +12,15 @@ export const AGENT_ROWS: readonly Row[] = [
         queries: [{ expr: 'sum by (state) (rollcall_coordinator_nodes)', legend: '{{state}}' }],
       },
       {
-        title: 'Ready services',
-        description: 'Nodes on which each service is ready, according to the probes of the agents.',
+        title: 'Services',
+        description: 'Nodes that each service is for, by the state of the service there, according to the leader.',
         unit: 'short',
-        queries: [{ expr: 'sum by (service) (rollcall_agent_service_ready)', legend: '{{service}}' }],
+        queries: [
+          {
+            expr: 'sum by (service, state) (rollcall_coordinator_service_nodes)',
+            legend: '{{service}}: {{state}}',
+          },
+        ],
       },
       {
         title: 'Leader',
