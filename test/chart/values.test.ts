@@ -78,6 +78,16 @@ describe('values are refused', () => {
     ],
     ['of what watches it', { monitoring: { podMonitor: { interval: '30' } } }, /interval/],
     ['of monitoring that do not exist', { monitoring: { dashboard: { folder: 'x' } } }, /folder/],
+    [
+      'of rules in a domain of Kubernetes',
+      { rules: { files: { 'node-role.kubernetes.io': { accel: 'a' } } } },
+      /rules: node-role\.kubernetes\.io is a domain .* rules\.allowedPrefixes .* such as node-role\.kubernetes\.io\//,
+    ],
+    [
+      'of rules of a ConfigMap in a domain of Kubernetes',
+      { rules: { configMaps: { 'a.k8s.io': 'a' }, allowedPrefixes: ['b.k8s.io/'] } },
+      /rules: a\.k8s\.io is a domain/,
+    ],
     ['of a service whose name is none', { services: { My_Mirror: MIRROR } }, /My_Mirror/],
     ['of a service that do not exist', { services: { mirror: { prob: {} } } }, /services\/mirror.*prob/],
     ['of an unknown kind of check', { services: { mirror: checking({ quic: {} }) } }, /checks.*quic/],
@@ -190,6 +200,14 @@ describe('the configuration files', () => {
       schedulerListen: 'off',
       leaseName: 'rollcall-coordinator',
       leaseNamespace: 'rollcall',
+    });
+  });
+
+  test('allow rules in a domain of Kubernetes that is named', async () => {
+    const files = { 'node-role.kubernetes.io': { accel: 'a' }, 'notk8s.io': { b: 'c' } };
+    const objects = await renderObjects(helm, { rules: { files, allowedPrefixes: ['node-role.kubernetes.io/a'] } });
+    expect(await effective(loadCoordinator, objects, containerOf(objects, 'Deployment').args)).toMatchObject({
+      rulesAllowedPrefixes: ['accelerators/', 'notk8s.io/', 'node-role.kubernetes.io/a'],
     });
   });
 

@@ -57,8 +57,14 @@
 {{- /* What labels of rules may begin with, for the coordinator and the fence alike. */}}
 {{- define "rollcall.rules.prefixes" -}}
 {{- $prefixes := list -}}
+{{- $domains := include "rollcall.source.reservedDomains" . | fromJsonArray | join "|" | replace "." "[.]" -}}
 {{- range $prefix := keys (include "rollcall.rules.configMaps" . | fromYaml) | sortAlpha -}}
-{{- $prefixes = append $prefixes (printf "%s/" $prefix) -}}
+{{- $key := printf "%s/" $prefix -}}
+{{- if not (regexMatch (printf "(^|[.])(%s)/$" $domains) $key) -}}
+{{- $prefixes = append $prefixes $key -}}
+{{- else if not (regexMatch (printf "(^|,)%s" $key) (join "," $.Values.rules.allowedPrefixes)) -}}
+{{- fail (printf "rules: %s is a domain of Kubernetes: add to rules.allowedPrefixes which of its labels rules may set, such as %s" $prefix $key) -}}
+{{- end -}}
 {{- end -}}
 {{- toJson (concat $prefixes .Values.rules.allowedPrefixes | uniq) -}}
 {{- end }}

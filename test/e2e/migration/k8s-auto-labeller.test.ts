@@ -69,7 +69,7 @@ describe('step by step', () => {
 
   test('after the change over, its labels belong to another client, right or not', async () => {
     const since = labelled.map((name) => stage.states.mark(name));
-    await stage.takeOver(config);
+    await stage.takeOver();
     await stage.states.until('missed', 'to be labelled', ({ labels }) => labels[TPU] === 'true');
     await expect.poll(() => stage.planned(), { timeout: 10_000 }).toEqual([]);
     for (const states of since) expect(valuesIn(states())).toEqual(['true']);

@@ -60,14 +60,17 @@ export class MigrationStage {
     return this.controlPlane.kubectl(args, stdin === undefined ? {} : { stdin });
   }
 
-  /** Runs a command of kubectl that is a line of the page on migration, with these values for its words in capitals. */
+  /** Runs a command of kubectl or Helm of the page on migration, with these values for its words in capitals. */
   async follow(command: string, values: Readonly<Record<string, string>> = {}): Promise<string> {
     const page = await readFile(path.join(DEPLOY, 'migration.md'), 'utf8');
-    if (!page.split('\n').some((line) => line.trim() === command)) throw new Error(`The page has no line ${command}`);
+    const isThere = page.split('\n').some((line) => line.trim() === command) || page.includes(`\`${command}\``);
+    if (!isThere) throw new Error(`The page has no command ${command}`);
     const [program, ...words] = command.split(' ');
-    if (program !== 'kubectl') throw new Error(`No command of kubectl: ${command}`);
     const filled = words.map((word) => word.replaceAll("'", '').replace(/[A-Z]{4,}/g, (name) => values[name] ?? name));
-    return this.kubectl(filled.map((word) => (word.startsWith('deploy/') ? path.join(DEPLOY, '..', word) : word)));
+    const args = filled.map((word) => (word.startsWith('deploy/') ? path.join(DEPLOY, '..', word) : word));
+    if (program === 'helm') return this.helm(args);
+    if (program === 'kubectl') return this.kubectl(args);
+    throw new Error(`Neither kubectl nor helm: ${command}`);
   }
 
   /** Installs the chart, or upgrades to this configuration, without a coordinator that would run with it. */
@@ -75,6 +78,10 @@ export class MigrationStage {
     const values = JSON.stringify({ ...this.#values, coordinator: { config } });
     const release = ['rollcall', path.join(DEPLOY, 'chart'), '--namespace', 'rollcall', '--create-namespace'];
     await this.helm(['upgrade', '--install', ...release, '--values', '-'], values);
+    await this.#readConfig();
+  }
+
+  async #readConfig(): Promise<void> {
     const configMap = '/api/v1/namespaces/rollcall/configmaps/rollcall-coordinator';
     const { data } = await this.api.get<KubeObject & { data: Record<string, string> }>(configMap);
     await writeFile(this.#configFile, data['coordinator.yaml'] ?? '');
@@ -98,9 +105,12 @@ export class MigrationStage {
     this.rig = await Rig.start({ cluster, nodes: 0, coordinatorArgs });
   }
 
-  /** Upgrades to a release that writes. */
-  async takeOver(config: Config = {}): Promise<void> {
-    await this.#release({ ...config, dryRun: false });
+  /** Upgrades to a release that writes, as the page says. */
+  async takeOver(): Promise<void> {
+    await this.follow(
+      'helm upgrade rollcall deploy/chart --namespace rollcall --reuse-values --set coordinator.config.dryRun=false',
+    );
+    await this.#readConfig();
     await this.rig.endCoordinator(await this.rig.leader(), 'SIGTERM');
     await this.rig.addCoordinator();
     await this.rig.leader();

@@ -13,6 +13,38 @@ const LABELS = { [WS_DAEMON_READY]: 'true', [REGISTRY_FACADE_READY]: 'true' };
 const SERVICES = ['ws-daemon', 'registry-facade'] as const;
 const MANAGER = 'node-labeler';
 
+const DEPLOYMENT = '/apis/apps/v1/namespaces/default/deployments/node-labeler';
+const DEFAULT = { name: MANAGER, namespace: 'default' };
+const ROLE = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: MANAGER };
+const SELECTOR = { matchLabels: { app: MANAGER } };
+/** What Gitpod's installer creates for it; no controller runs here that would start pods. */
+const INSTALLED = [
+  {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: DEFAULT,
+    spec: {
+      selector: SELECTOR,
+      template: { metadata: { labels: SELECTOR.matchLabels }, spec: { containers: [{ name: MANAGER, image: 'a' }] } },
+    },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: DEFAULT,
+    spec: { ports: [{ port: 9500 }], selector: SELECTOR.matchLabels },
+  },
+  {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { ...DEFAULT, name: `${MANAGER}-pdb` },
+    spec: { maxUnavailable: 1, selector: SELECTOR },
+  },
+  { apiVersion: 'v1', kind: 'ServiceAccount', metadata: DEFAULT },
+  { apiVersion: `${ROLE.apiGroup}/v1`, kind: 'ClusterRole', metadata: { name: MANAGER }, rules: [] },
+  { apiVersion: `${ROLE.apiGroup}/v1`, kind: 'ClusterRoleBinding', metadata: { name: MANAGER }, roleRef: ROLE },
+];
+
 /** Whole Nodes by PUT, as it writes. */
 function leave(stage: MigrationStage, node: string, taints: readonly string[]): Promise<void> {
   return stage.put(node, MANAGER, (object: NodeObject) => {
@@ -37,6 +69,7 @@ describe.each([
     stale = await stage.rig.addNode({ labels: WORKSPACE_NODE });
     await stale.kill('registry-facade');
     for (const { name } of [ready, stale]) await leave(stage, name, []);
+    for (const object of INSTALLED) await stage.kubectl(['create', '-f', '-'], JSON.stringify(object));
   });
   afterAll(() => stage?.stop());
 
@@ -53,7 +86,9 @@ describe.each([
   test('is replaced without a flap, and what it has wrong goes', async () => {
     const since = stage.states.mark(ready.name);
     const sinceStale = stage.states.mark(stale.name);
-    await stage.takeOver(config);
+    await stage.follow('kubectl -n default scale deployment/node-labeler --replicas=0');
+    expect(await stage.api.get(DEPLOYMENT)).toMatchObject({ spec: { replicas: 0 } });
+    await stage.takeOver();
     await stage.states.until(stale.name, 'to be closed', (state) => !isOpen(state, 'registry-facade'));
     await expect.poll(() => stage.planned(), { timeout: 20_000 }).toEqual([]);
     await expect.poll(() => stage.managers(ready.name), { timeout: 10_000 }).toContain('rollcall');
@@ -70,5 +105,16 @@ describe.each([
     const state = stage.states.last(ready.name);
     expect(state && taintKeys(state)).toEqual(isTaints ? [WS_TAINT] : []);
     expect(WS_DAEMON_READY in (state?.labels ?? {})).toBe(isTaints);
+  });
+
+  test('is removed, and nothing on the nodes goes with it', async () => {
+    const since = stage.states.mark(stale.name);
+    await stage.follow(
+      'kubectl -n default delete deployment/node-labeler service/node-labeler poddisruptionbudget/node-labeler-pdb serviceaccount/node-labeler',
+    );
+    await stage.follow('kubectl delete clusterrolebinding/node-labeler clusterrole/node-labeler');
+    const objects = 'deployment,service,poddisruptionbudget,serviceaccount,clusterrole,clusterrolebinding';
+    expect(await stage.kubectl(['get', '-A', '-o', 'name', objects])).not.toContain(MANAGER);
+    expect(new Set(since().map(({ labels }) => JSON.stringify(labels))).size).toBe(1);
   });
 });

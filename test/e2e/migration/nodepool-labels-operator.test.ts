@@ -107,7 +107,7 @@ describe('step by step', () => {
   test('the change over takes no label away that is right, and everything that is not', async () => {
     await stage.follow('kubectl -n NAMESPACE scale deployment/nodepool-labels-operator --replicas=0', { NAMESPACE });
     const marks = ['right', 'stale', 'orphan'].map((node) => stage.states.mark(node));
-    await stage.takeOver(CONFIG);
+    await stage.takeOver();
     await stage.states.until('stale', 'to lose what no set asks for', ({ labels }) => !('old' in labels));
     for (const node of ['right', 'stale', 'orphan']) {
       const list = '["environment","team"]';

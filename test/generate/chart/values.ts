@@ -76,7 +76,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
       {},
     ),
     allowedPrefixes: leaf(
-      'Prefixes that labels of rules may have in addition to those above, for the coordinator and the fence.',
+      'Prefixes that labels of rules may have in addition to those above, for the coordinator and the fence. Labels in the domains of Kubernetes, such as node-role.kubernetes.io/, must be named here.',
       { type: 'array', items: { type: 'string', pattern: '^[A-Za-z0-9./_-]+$' } },
       [],
     ),
