@@ -27,6 +27,9 @@ const CONFIGURED_IDS = [
  */
 export function guardWants(wants: Map<string, Want>, world: World, truth: NodeTruth): void {
   const node = world.nodes.get(truth.name);
+  const { up, ports, device, reachable } = truth;
+  const evidence = JSON.stringify({ up, ports, device, reachable });
+  if (evidence !== truth.evidence) Object.assign(truth, { evidence, turnedMs: world.nowMs });
   for (const id of CONFIGURED_IDS) {
     // Should it leave once more, that is another departure.
     if (typeof wants.get(id) === 'string') truth.lostMs.delete(id);
@@ -87,12 +90,14 @@ export class Departures {
       .find((problem) => problem !== undefined);
   }
 
-  #left(id: string, { leavingMs, lostMs }: NodeTruth): string | undefined {
+  #left(id: string, { leavingMs, lostMs, turnedMs }: NodeTruth): string | undefined {
     const { nowMs, termBeganMs, truths } = this.#world;
     if (nowMs - (leavingMs.get(id) ?? nowMs) >= DELAY_MS - SLACK_MS) {
       this.#delayEndedMs.set(id, nowMs);
       return undefined;
     }
+    // What was seen on the node before the change was heard of may have taken it.
+    if (nowMs - turnedMs <= SLACK_MS) return undefined;
     // Those that a single change took are none of the first of many.
     if (this.#mayBeSingleChange(id)) return undefined;
     lostMs.set(id, nowMs);

@@ -37,6 +37,7 @@ export class Faults {
   }
 
   heal(): void {
+    this.#prolong(this.#clock.monotonic());
     this.#outage = { untilMs: 0, fate: () => 'answered' };
     this.sporadic = 0;
     this.hanging.clear();
@@ -45,7 +46,15 @@ export class Faults {
 
   /** Each write to Nodes of the pool hangs for a while. */
   hang(pool: string, forMs: number): void {
-    this.hanging.set(pool, this.#clock.monotonic() + forMs);
+    const endsMs = this.#clock.monotonic() + forMs;
+    this.hanging.set(pool, endsMs);
+    this.#prolong(endsMs);
+  }
+
+  /** A Node to which a write hung has its turn once another write is answered, and those hang until then. */
+  #prolong(endsMs: number): void {
+    for (const [node, untilMs] of this.#hungUntilMs)
+      if (this.#clock.monotonic() < untilMs) this.#hungUntilMs.set(node, Math.max(untilMs, endsMs + HUNG_MS));
   }
 
   /** Until when the Node may not be as it should be, since a write to it hung. */

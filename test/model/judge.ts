@@ -30,6 +30,8 @@ const REASON_MS = 2000;
 /** So often within a minute, and a key is contested. */
 const CONTESTED_EDITS = 3;
 const CONTESTED_MS = 310_000;
+/** A key that was refused for another client's value, which was removed before it was seen, is tried again after so long. */
+const UNSEEN_FOR_MS = 33_000;
 
 type Memory = {
   /** What was wanted, the latest last, each from when on. */
@@ -282,7 +284,7 @@ export class Judge {
     for (const id of changedKeys(before, node)) {
       const key = memory.get(id);
       this.onWrite(`  ${manager} makes ${name} ${id} ${shown(valueOn(node, id))}`);
-      if (!isOurs) this.#edited(key, valueOn(before, id));
+      if (!isOurs) this.#edited(key, valueOn(before, id), valueOn(node, id));
       else this.#judge(name, id, key, valueOn(node, id));
     }
     if (isOurs) {
@@ -300,9 +302,12 @@ export class Judge {
   }
 
   /** Another client changed it: from now on it takes a moment, and if they do it again and again, longer. */
-  #edited(key: Memory | undefined, from: string | undefined): void {
+  #edited(key: Memory | undefined, from: string | undefined, to: string | undefined): void {
     if (!key) return;
     const { nowMs } = this.#world;
+    // It was refused, perhaps, for a value that the watch never showed.
+    if (to === undefined && this.#isEditedLately(key))
+      key.excusedUntilMs = Math.max(key.excusedUntilMs, nowMs + UNSEEN_FOR_MS);
     key.edited = { from, atMs: nowMs };
     key.wrongSinceMs = undefined;
     key.editsMs = [...key.editsMs.filter((atMs) => nowMs - atMs < 60_000), nowMs];

@@ -16,8 +16,11 @@ const LOOKED_MS = 1100;
 const STATES = ['none', 'seen', 'lost', 'kept'] as const;
 type State = (typeof STATES)[number];
 
-/** The agent of a node: the version that was heard last, and when it was first another one. `isSure`: whether it was. */
-type Agent = { version: string | undefined; changedMs: number | undefined; isSure: boolean };
+/**
+ * The agent of a node: the version that was heard last, and when it was first another one. `isSure`: whether it was.
+ * `skippedMs`: when one was heard that was replaced before it was looked at.
+ */
+type Agent = { version: string | undefined; changedMs: number | undefined; isSure: boolean; skippedMs?: number };
 
 type Memory = {
   agent: Agent;
@@ -114,6 +117,7 @@ export class Observer {
       known.changedMs = nowMs;
       known.isSure = hearing === 'speaks' && known.version !== undefined && !isUnclear && !isEnding;
     }
+    if (version !== known.version && before !== known.version) known.skippedMs = nowMs;
     known.version = version ?? known.version;
     return known;
   }
@@ -147,7 +151,7 @@ export class Observer {
     const { nowMs } = this.#world;
     if (agent.changedMs === undefined) return ['none'];
     const isUnsure = nowMs < unsureUntilMs;
-    if (verdict === 'open') return STATES;
+    if (verdict === 'open' || agent.skippedMs === nowMs) return STATES;
     if (verdict === 'unknown') return looked(states);
     if (!isUnseen) return isUnsure ? STATES : ['seen'];
     if (wasReady === false && !isUnsure) return looked(states);

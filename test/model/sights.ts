@@ -1,4 +1,5 @@
 import type { ReportContent, ServiceReport, ServiceToProbe } from '@rollcall/common/report.ts';
+import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import { servicesToProbe } from '@rollcall/coordinator/state/probe-targets.ts';
@@ -98,6 +99,7 @@ export function valueOn({ metadata, spec, status }: Node, id: string): string | 
   const at = id.indexOf(':');
   const [kind, key] = [id.slice(0, at), id.slice(at + 1)];
   if (kind === 'label') return metadata.labels?.[key];
+  if (key === SERVICES_STARTED_ANNOTATION) return startedNote(metadata.annotations?.[key]);
   if (kind === 'annotation') return metadata.annotations?.[key];
   if (kind === 'condition') return status?.conditions?.find(({ type }) => type === key)?.status;
   const taints = spec?.taints?.filter((each) => each.key === key) ?? [];
@@ -106,6 +108,12 @@ export function valueOn({ metadata, spec, status }: Node, id: string): string | 
     .map(({ value = '', effect }) => `${value}:${effect}`)
     .sort()
     .join(',');
+}
+
+/** Which taints it lists depends on the moment: `FirstTaints` checks each that comes and goes. */
+function startedNote(text: string | undefined): string | undefined {
+  const { node, services } = JSON.parse(text ?? '{}') as { node?: string; services?: Record<string, string> };
+  return services && JSON.stringify({ node, services });
 }
 
 /** Keys of labels, annotations, taints and conditions of which the values differ. */

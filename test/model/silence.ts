@@ -95,9 +95,10 @@ export class Silence {
   }
 
   /** A pod that goes has said goodbye, whether its agent could or not; who leads since then cannot know when. */
-  #isLeaving({ agents, agentPodWentMs }: NodeTruth): boolean {
+  #isLeaving({ agents, agentPodCameMs, agentPodWentMs }: NodeTruth): boolean {
     const { nowMs, termBeganMs } = this.#world;
-    const wentMs = agents.length === 0 ? Math.max(agentPodWentMs, termBeganMs) : agentPodWentMs;
+    const wasGone = agents.length === 0 || agentPodCameMs > termBeganMs;
+    const wentMs = wasGone ? Math.max(agentPodWentMs, termBeganMs) : agentPodWentMs;
     return nowMs - wentMs <= GOODBYE_MS + SLACK_MS;
   }
 

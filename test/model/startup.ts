@@ -1,7 +1,6 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { inForce } from './acceptance.ts';
-import { notedOn } from './first-taints.ts';
 import type { NodeServiceObject } from './node-services.ts';
 import type { NodeTruth } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
@@ -40,16 +39,9 @@ export function wantStarted(
   const isOpen =
     fresh.some(({ verdict }) => verdict === 'open') || fresh.filter(({ verdict }) => verdict === 'ready').length > 1;
   const entries = listed.map(({ service: { name, uid } }) => [name, uid]).toSorted();
-  // Which taints it lists depends on the moment: `FirstTaints` checks each that comes and goes.
-  const node = world.nodes.get(truth.name);
-  const taints = Object.entries(node ? notedOn(node) : {}).filter(([uid]) => services.some((each) => each.uid === uid));
-  const note = JSON.stringify({
-    node: truth.uid,
-    ...(entries.length > 0 ? { services: Object.fromEntries(entries) } : {}),
-    ...(taints.length > 0 ? { taints: Object.fromEntries(taints.toSorted()) } : {}),
-  });
+  const note = JSON.stringify({ node: truth.uid, services: Object.fromEntries(entries) });
   wants.set(
     `annotation:${SERVICES_STARTED_ANNOTATION}`,
-    isOpen || world.serviceWrites.areLost ? ANY : entries.length + taints.length > 0 ? note : undefined,
+    isOpen || world.serviceWrites.areLost ? ANY : entries.length > 0 ? note : undefined,
   );
 }

@@ -65,6 +65,9 @@ export type NodeTruth = {
   claims: Map<string, 'foreign' | 'open'>;
   /** When a person last set such a key. */
   editedMs: Map<string, number>;
+  /** What is seen of the node, and when that changed last. */
+  evidence: string;
+  turnedMs: number;
   /** Since when a label is to leave for what was configured. */
   leavingMs: Map<string, number>;
   /** When a label left for what was configured, until it is to be there again. */
@@ -93,6 +96,8 @@ export function newTruth(node: Pick<NodeTruth, 'name' | 'uid' | 'forWorkspaces'>
     nfd: false,
     claims: new Map(),
     editedMs: new Map(),
+    evidence: '',
+    turnedMs: 0,
     leavingMs: new Map(),
     lostMs: new Map(),
   };
