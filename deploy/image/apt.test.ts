@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { BASE_FILES } from './base-layer.ts';
-import { MissingInput } from './cached-input.ts';
+import { UnreachableInput } from './cached-input.ts';
 import { type DebianPin, debianMirrors, debianPackage } from './debian-packages.ts';
 import { cachedDebian, emptyDirectory, standInFor, standInForDpkg } from './packed.test-fixtures.ts';
 import { writeNewestLock } from './relock.ts';
@@ -68,7 +68,7 @@ describe.skipIf(!existsSync('/usr/lib/apt/apt-helper'))('a package that is not i
     const failing = from([empty, mirrorWith(pin, 'forged')], pin);
     await expect(failing).rejects.toThrow(`a 1 is on none of the mirrors.\n  ${empty}pool/a.deb: apt-helper: `);
     await expect(failing).rejects.toThrow('node deploy/image/main.ts --relock takes the newest.');
-    await expect(failing).rejects.toBeInstanceOf(MissingInput);
+    await expect(failing).rejects.toBeInstanceOf(UnreachableInput);
   });
 });
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { cachedInput, MissingInput, outputOf } from './cached-input.ts';
+import { cachedInput, MissingInput, outputOf, UnreachableInput } from './cached-input.ts';
 import { readTar } from './tar.ts';
 import type { Tree } from './tree.ts';
 
@@ -75,5 +75,7 @@ async function download(pin: DebianPin, mirrors: readonly string[], file: string
     }
   }
   const advice = 'Old versions leave the mirrors: node deploy/image/main.ts --relock takes the newest.';
-  throw new MissingInput(`${pin.name} ${pin.version} is on none of the mirrors.\n${failures.join('\n')}\n${advice}`);
+  throw new UnreachableInput(
+    `${pin.name} ${pin.version} is on none of the mirrors.\n${failures.join('\n')}\n${advice}`,
+  );
 }
