@@ -70,8 +70,11 @@ describe.each(files)('%s', (file) => {
 
   test('runs containers by their digest, of the release of Debian that the image is made of', () => {
     const { release } = JSON.parse(readFileSync(path.join(ROOT, 'deploy/image/debian-lock.json'), 'utf8'));
-    for (const [, { container }] of jobs.filter(([, job]) => job.container))
+    for (const [, { container, steps = [] }] of jobs.filter(([, job]) => job.container)) {
       expect(container).toMatch(new RegExp(`^debian:${release}@sha256:[0-9a-f]{64}$`));
+      // For TLS, for the commit, and for the Node.js of the workspace.
+      expect(steps[0]?.run).toContain(' ca-certificates git libatomic1');
+    }
   });
 
   test('runs no code of npm packages in a job with rights', () => {
