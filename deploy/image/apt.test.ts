@@ -2,8 +2,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { BASE_FILES } from './base-layer.ts';
-import { MissingInput } from './cached-input.ts';
-import { type DebianPin, debianMirrors, debianPackage } from './debian-packages.ts';
+import { UnreachableInput } from './cached-input.ts';
+import { type DebianPin, debianMirrors, debianPackage, debianSnapshots } from './debian-packages.ts';
 import { cachedDebian, emptyDirectory, standInFor, standInForDpkg } from './packed.test-fixtures.ts';
 import { writeNewestLock } from './relock.ts';
 
@@ -23,6 +23,23 @@ test('lists each Debian mirror of the apt configuration once', async () => {
 test('an apt without a repository of Debian asks for a mirror', async () => {
   standInFor(process.env, 'apt-get', "printf 'Other http://b.example/\\n'");
   await expect(debianMirrors()).rejects.toThrow('name one by --debian-mirror');
+});
+
+test('the archives of old versions are those of Debian that apt knows', async () => {
+  const said = `Acquire::Snapshots::URI::Origin::Debian "https://old.example/debian/@SNAPSHOTID@/";
+Acquire::Snapshots::URI::Origin::Ubuntu "https://other.example/@SNAPSHOTID@/";
+Acquire::Snapshots::URI::Override::Label "";
+Acquire::Snapshots::URI::Override::Label::Debian-Security "https://old.example/security/@SNAPSHOTID@/";`;
+  standInFor(process.env, 'apt-config', `printf '%s\\n' '${said}'`);
+  expect(await debianSnapshots('20260102T030405Z')).toEqual([
+    'https://old.example/debian/20260102T030405Z/',
+    'https://old.example/security/20260102T030405Z/',
+  ]);
+});
+
+test('an apt before version 3 knows no archive of old versions', async () => {
+  standInFor(process.env, 'apt-config', `echo 'Acquire::Languages "none";'`);
+  expect(await debianSnapshots('20260102T030405Z')).toEqual([]);
 });
 
 test('a package is read by what is wanted of it, without a mirror where it is in the cache', async () => {
@@ -68,7 +85,7 @@ describe.skipIf(!existsSync('/usr/lib/apt/apt-helper'))('a package that is not i
     const failing = from([empty, mirrorWith(pin, 'forged')], pin);
     await expect(failing).rejects.toThrow(`a 1 is on none of the mirrors.\n  ${empty}pool/a.deb: apt-helper: `);
     await expect(failing).rejects.toThrow('node deploy/image/main.ts --relock takes the newest.');
-    await expect(failing).rejects.toBeInstanceOf(MissingInput);
+    await expect(failing).rejects.toBeInstanceOf(UnreachableInput);
   });
 });
 
@@ -92,9 +109,9 @@ test('the newest packages of a release are pinned for every platform, each once 
   );
   const file = path.join(emptyDirectory(), 'lock.json');
   const mirrors = ['http://m.example/debian/', 'http://security.example/'];
-  const { release, packages } = await writeNewestLock(file, 'trixie', mirrors);
-  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ release, packages });
-  expect(release).toBe('trixie');
+  const { packages, ...lock } = await writeNewestLock(file, 'trixie', mirrors, Date.parse('2026-01-02T03:04:05.678Z'));
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ ...lock, packages });
+  expect(lock).toEqual({ release: 'trixie', snapshot: '20260103T030405Z' });
   expect(packages.map(({ name, architecture }) => `${name} ${architecture}`)).toEqual(['a all', 'b amd64', 'b arm64']);
   const lines = readFileSync(path.join(dir, 'sources'), 'utf8').split('\n');
   expect(lines.map((line) => line.replace(/^deb \[signed-by=\S+\] /, ''))).toEqual([

@@ -2,7 +2,16 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { cachedInput, type Hash, hexOf, imageCacheDir, MissingInput, outputOf } from './cached-input.ts';
+import {
+  cachedInput,
+  type Hash,
+  hexOf,
+  imageCacheDir,
+  MissingInput,
+  outputOf,
+  UnreachableInput,
+} from './cached-input.ts';
+import { reasonToSkip } from './missing-input.test-fixtures.ts';
 
 let dir: string;
 let fetches: number;
@@ -70,6 +79,14 @@ test('keeps downloads where the environment says, or in the home directory', () 
   expect(imageCacheDir({ XDG_CACHE_HOME: '/cache' })).toBe('/cache/rollcall/image');
   const home = path.join(homedir(), '.cache/rollcall/image');
   expect([imageCacheDir({}), imageCacheDir({ XDG_CACHE_HOME: '' })]).toEqual([home, home]);
+});
+
+test('a test goes without an input that this machine lacks, and in CI only without one that no server gives', () => {
+  const [lacking, unreachable, defect] = [new MissingInput('no apt'), new UnreachableInput('gone'), new Error('bug')];
+  for (const error of [lacking, unreachable]) expect(reasonToSkip(error, undefined)).toContain(error.message);
+  expect(reasonToSkip(unreachable, 'true')).toContain('gone');
+  expect(() => reasonToSkip(lacking, 'true')).toThrow(lacking);
+  for (const ci of ['true', undefined]) expect(() => reasonToSkip(defect, ci)).toThrow(defect);
 });
 
 describe('a command', () => {

@@ -9,7 +9,12 @@ const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Something that the build takes from this machine or from the network, and that is not to be had. */
 export class MissingInput extends Error {
-  override readonly name = 'MissingInput';
+  override readonly name: string = 'MissingInput';
+}
+
+/** An input that no server gives at the moment: the only reason for which a test in CI may do without it. */
+export class UnreachableInput extends MissingInput {
+  override readonly name = 'UnreachableInput';
 }
 
 /** Returns the directory of downloads, from the environment of the process. */

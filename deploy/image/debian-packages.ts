@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { cachedInput, MissingInput, outputOf } from './cached-input.ts';
+import { cachedInput, MissingInput, outputOf, UnreachableInput } from './cached-input.ts';
 import { readTar } from './tar.ts';
 import type { Tree } from './tree.ts';
 
@@ -42,6 +42,16 @@ export async function debianMirrors(): Promise<string[]> {
   return [...new Set(roots)];
 }
 
+/**
+ * Roots of the archives that keep every version of Debian, as they were at a time such as `20261126T000000Z`. apt knows
+ * their addresses from version 3 on; before, there are none.
+ */
+export async function debianSnapshots(snapshot: string): Promise<string[]> {
+  const settings = (await outputOf('apt-config', ['dump'])).toString();
+  const archive = /^Acquire::Snapshots::URI::(?:Origin::Debian|Override::Label::Debian-Security) "(.+)";$/gm;
+  return [...settings.matchAll(archive)].map(([, root = '']) => root.replace('@SNAPSHOTID@', snapshot));
+}
+
 /** A package from the first mirror that has it; `wanted` says which of its files. */
 export async function debianPackage(
   pin: DebianPin,
@@ -74,6 +84,9 @@ async function download(pin: DebianPin, mirrors: readonly string[], file: string
       failures.push(`  ${url}: ${error instanceof Error ? error.message : error}`);
     }
   }
-  const advice = 'Old versions leave the mirrors: node deploy/image/main.ts --relock takes the newest.';
-  throw new MissingInput(`${pin.name} ${pin.version} is on none of the mirrors.\n${failures.join('\n')}\n${advice}`);
+  const advice =
+    'Old versions leave the mirrors, and only apt 3 knows the archive: node deploy/image/main.ts --relock takes the newest.';
+  throw new UnreachableInput(
+    `${pin.name} ${pin.version} is on none of the mirrors.\n${failures.join('\n')}\n${advice}`,
+  );
 }

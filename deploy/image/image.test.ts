@@ -56,7 +56,11 @@ function prepared(nodeFiles: Readonly<Record<string, Buffer | string>> = NODE_FI
   };
   addFile(programs.tree, 'app/agent/main.js', 'agent');
   const options: ImageOptions = { platforms: [parsePlatform('linux/amd64')], cacheDir, created: CREATED };
-  const inputs: ImageInputs = { lockFile: locked(pins), debian: { release: 'trixie', packages }, programs };
+  const inputs: ImageInputs = {
+    lockFile: locked(pins),
+    debian: { release: 'trixie', snapshot: '20260102T030405Z', packages },
+    programs,
+  };
   return { options, inputs, pins };
 }
 
@@ -179,25 +183,29 @@ test.each([
 test.each([['libatomic1'], ['libatomic1, libstdc++6']])('a lock without %s of the base is refused', async (lacking) => {
   const { options, inputs } = prepared();
   const packages = inputs.debian.packages.filter(({ name }) => !lacking.split(', ').includes(name));
-  await expect(buildImages(options, { ...inputs, debian: { release: 'trixie', packages } })).rejects.toThrow(
-    `debian-lock.json lacks ${lacking}`,
-  );
+  await expect(
+    buildImages(options, { ...inputs, debian: { release: 'trixie', snapshot: '20260102T030405Z', packages } }),
+  ).rejects.toThrow(`debian-lock.json lacks ${lacking}`);
 });
 
 const hasApt = existsSync('/usr/lib/apt/apt-helper');
 
 test.skipIf(!hasApt)(
-  'downloads what is not in the cache from the given mirrors, or from the mirrors of apt',
+  'downloads what is not in the cache from the given mirrors, or from the mirrors of apt and its archive',
   async () => {
     const { options, inputs } = prepared();
     const [first, ...rest] = inputs.debian.packages;
     const packages = [{ ...(first as (typeof rest)[number]), sha256: 'b'.repeat(64) }, ...rest];
-    const missing = { ...inputs, debian: { release: 'trixie', packages } };
-    const [ofApt, named] = [emptyDirectory(), emptyDirectory()];
+    const missing = { ...inputs, debian: { release: 'trixie', snapshot: '20260102T030405Z', packages } };
+    const [ofApt, named, archive] = [emptyDirectory(), emptyDirectory(), emptyDirectory()];
     standInFor(process.env, 'apt-get', `echo 'Debian file:${ofApt}/'`);
+    const setting = `Acquire::Snapshots::URI::Origin::Debian "file:${archive}/@SNAPSHOTID@/";`;
+    standInFor(process.env, 'apt-config', `echo '${setting}'`);
     await expect(buildImages({ ...options, mirrors: [`file:${named}`] }, missing)).rejects.toThrow(
       `file:${named}/pool/base-files.deb`,
     );
-    await expect(buildImages(options, missing)).rejects.toThrow(`file:${ofApt}/pool/base-files.deb`);
+    const failing = buildImages(options, missing);
+    await expect(failing).rejects.toThrow(`file:${ofApt}/pool/base-files.deb`);
+    await expect(failing).rejects.toThrow(`file:${archive}/20260102T030405Z/pool/base-files.deb`);
   },
 );

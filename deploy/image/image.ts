@@ -4,7 +4,13 @@ import { VERSION } from '../../packages/common/src/version.ts';
 import { appLayer, bundledPrograms, type Programs, ROOT } from './app-layer.ts';
 import { BASE_FILES, baseLayer, isBaseFile, USER_ID } from './base-layer.ts';
 import { hexOf } from './cached-input.ts';
-import { type DebianPackage, type DebianPin, debianMirrors, debianPackage } from './debian-packages.ts';
+import {
+  type DebianPackage,
+  type DebianPin,
+  debianMirrors,
+  debianPackage,
+  debianSnapshots,
+} from './debian-packages.ts';
 import { compressOnce } from './kept-layer.ts';
 import { type NpmPin, npmPackage, readPin } from './npm-packages.ts';
 import { type Image, imageOf, type Layer, layerOf } from './oci.ts';
@@ -20,7 +26,7 @@ export type ImageOptions = {
   platforms: readonly Platform[];
   /** Downloads are kept there, and the packed binary of Node.js. */
   cacheDir: string;
-  /** Roots of Debian repositories; defaults to the mirrors of this machine's apt. */
+  /** Roots of Debian repositories; defaults to the mirrors of this machine's apt, then to its archive of old versions. */
   mirrors?: readonly string[] | undefined;
   /** RFC 3339, in UTC, without a fraction: when the source was made, since the build time must not be in the image. */
   created: string;
@@ -35,7 +41,12 @@ export type BuiltImage = { platform: Platform; image: Image; layers: Layer[]; sb
 export type ImageInputs = { lockFile: string; debian: DebianLock; programs: Programs };
 
 type Build = ImageOptions & ImageInputs;
-export type DebianLock = { release: string; packages: DebianPin[] };
+export type DebianLock = {
+  release: string;
+  /** A time, such as `20261126T000000Z`, at which Debian's archive of old versions has all of these packages. */
+  snapshot: string;
+  packages: DebianPin[];
+};
 type BasePackage = DebianPackage & { pin: DebianPin };
 
 /**
@@ -108,11 +119,12 @@ async function buildImage(platform: Platform, build: Build): Promise<BuiltImage>
   return { platform, image, layers, sbom };
 }
 
-async function basePackages(debian: readonly DebianPin[], { cacheDir, mirrors }: Build): Promise<BasePackage[]> {
+async function basePackages(debian: readonly DebianPin[], build: Build): Promise<BasePackage[]> {
   const missing = Object.keys(BASE_FILES).filter((name) => !debian.some((pin) => pin.name === name));
   if (missing.length > 0) throw new Error(`debian-lock.json lacks ${missing.join(', ')}`);
-  const dir = path.join(cacheDir, 'debian');
-  const roots = mirrors ? async () => mirrors : debianMirrors;
+  const dir = path.join(build.cacheDir, 'debian');
+  const roots = async () =>
+    build.mirrors ?? [...(await debianMirrors()), ...(await debianSnapshots(build.debian.snapshot))];
   return Promise.all(
     debian.map(async (pin) => ({
       pin,

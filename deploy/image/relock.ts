@@ -10,20 +10,31 @@ import { PLATFORMS } from './platforms.ts';
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /** Pins the newest packages in a file, and tells which they are. */
-export async function writeNewestLock(file: string, release: string, mirrors: readonly string[]): Promise<DebianLock> {
-  const lock = await newestLock(release, mirrors);
+export async function writeNewestLock(
+  file: string,
+  release: string,
+  mirrors: readonly string[],
+  nowMs = Date.now(),
+): Promise<DebianLock> {
+  const packages = await newestPackages(release, mirrors);
+  const lock = { release, snapshot: snapshotAfter(nowMs), packages };
   await writeFile(file, `${JSON.stringify(lock, null, 2)}\n`);
   return lock;
 }
 
 /** The newest versions of the base packages in a release of Debian, by an apt that has verified their signatures. */
-async function newestLock(release: string, mirrors: readonly string[]): Promise<DebianLock> {
+async function newestPackages(release: string, mirrors: readonly string[]): Promise<DebianPin[]> {
   const packages = new Map<string, DebianPin>();
   for (const { architecture } of PLATFORMS) {
     for (const pin of await newestPins(release, architecture, mirrors)) packages.set(pin.path, pin);
   }
   const key = ({ name, architecture }: DebianPin) => `${name} ${architecture}`;
-  return { release, packages: [...packages.values()].sort((a, b) => (key(a) < key(b) ? -1 : 1)) };
+  return [...packages.values()].sort((a, b) => (key(a) < key(b) ? -1 : 1));
+}
+
+/** A day later, since the archive takes a new version some hours after the mirrors. */
+function snapshotAfter(ms: number): string {
+  return new Date(ms + 86_400_000).toISOString().replace(/[-:]|\.\d+/g, '');
 }
 
 /** Asks apt, with lists of its own, so that what this machine has and is set up for does not matter. */

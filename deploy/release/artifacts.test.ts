@@ -2,10 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
+import { parse } from '../../packages/common/src/config/yaml.ts';
 import { VERSION } from '../../packages/common/src/version.ts';
 import type { BuiltImage, ImageOptions } from '../image/image.ts';
 import { imageOf, layerOf } from '../image/oci.ts';
+import { readTar } from '../image/tar.ts';
 import { makeRelease, PLUGIN_DIR } from './artifacts.ts';
 
 const CREATED = '2026-01-02T03:04:05Z';
@@ -49,7 +52,7 @@ test('a release is images, chart, manifests and SBOMs, with the checksums of all
   const checked = execFileSync('sha256sum', ['--check', release.checksums], { cwd: dir, encoding: 'utf8' });
   expect(checked.match(/: OK$/gm)).toHaveLength(release.files.length - 1);
   expect(release).toMatchObject({ version: VERSION, registry: 'registry.example/team', dir });
-  expect(release.notes).not.toBe('');
+  expect(readFileSync(path.join(dir, 'NOTES.md'), 'utf8')).not.toBe('');
 });
 
 test('image and chart are layouts under the names and digests that they are pushed by', async () => {
@@ -83,18 +86,30 @@ test('without a section in the changelog nothing is made, and nothing is removed
   expect(readdirSync(dir)).toEqual(['old.tgz']);
 });
 
-test('kubectl rollcall is offered for each platform that it was built for', async () => {
+test('kubectl rollcall is offered packed for each platform that it was built for, and by krew', async () => {
   const [dir, pluginDir] = [directory(), directory()];
-  const built = ['kubectl-rollcall-darwin-arm64', 'kubectl-rollcall-linux-amd64', 'kubectl-rollcall-windows-amd64.exe'];
-  for (const file of [...built, 'main.js', 'kubectl-rollcall-plan9-386'])
+  const built = ['kubectl-rollcall-darwin-arm64', 'kubectl-rollcall-linux-amd64'];
+  for (const file of [...built, 'main.js', 'kubectl-rollcall-plan9-386', 'kubectl-rollcall-linux-amd64.old'])
     writeFileSync(path.join(pluginDir, file), `for ${file}`);
   const { files, checksums } = await madeIn(dir, 'Unreleased', pluginDir);
-  const offered = files.map((file) => path.relative(dir, file)).filter((file) => file.startsWith('kubectl-'));
-  expect(offered.sort()).toEqual(built);
-  for (const file of built) {
-    expect(readFileSync(path.join(dir, file), 'utf8')).toBe(`for ${file}`);
-    expect(readFileSync(checksums, 'utf8')).toContain(`  ${file}\n`);
+  const offered = files.map((file) => path.relative(dir, file)).filter((file) => /^kubectl-|krew/.test(file));
+  expect(offered).toEqual([...built.map((file) => `${file}.tar.gz`), 'krew.yaml']);
+
+  const { metadata, spec } = parse(readFileSync(path.join(dir, 'krew.yaml'), 'utf8'));
+  expect([metadata.name, spec.version]).toEqual(['rollcall', `v${VERSION}`]);
+  const sums = readFileSync(checksums, 'utf8');
+  for (const [index, name] of built.entries()) {
+    const tree = readTar(gunzipSync(readFileSync(path.join(dir, `${name}.tar.gz`))), () => true);
+    expect([...tree.keys()]).toEqual(['LICENSE', 'kubectl-rollcall']);
+    expect(tree.get('kubectl-rollcall')).toEqual({ type: 'file', mode: 0o755, content: Buffer.from(`for ${name}`) });
+    const { selector, uri, sha256, bin } = spec.platforms[index];
+    const [, , os, arch] = name.split('-');
+    expect(selector.matchLabels).toEqual({ os, arch });
+    expect(uri).toMatch(new RegExp(`^https://.+/releases/download/v${VERSION}/${name}\\.tar\\.gz$`));
+    expect(bin).toBe('kubectl-rollcall');
+    expect(sums).toContain(`${sha256}  ${name}.tar.gz\n`);
   }
+  expect(spec.platforms).toHaveLength(built.length);
 });
 
 test('kubectl rollcall is looked for where it is built', () => {

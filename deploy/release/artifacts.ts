@@ -1,4 +1,4 @@
-import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { VERSION } from '../../packages/common/src/version.ts';
 import { hexOf } from '../image/cached-input.ts';
@@ -6,14 +6,14 @@ import { buildImages } from '../image/image.ts';
 import { artifactLayout } from '../image/oci.ts';
 import { writeImages, writeTree } from '../image/output.ts';
 import { PLATFORMS } from '../image/platforms.ts';
-import { packChart } from './chart-package.ts';
+import { chartMetadata, packChart } from './chart-package.ts';
 import { releaseManifests } from './manifests.ts';
 import { notesOf } from './notes.ts';
+import { krewManifest, packPlugin } from './plugin.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 /** The directory of `npm run executables`, with one executable of kubectl rollcall for each platform. */
 export const PLUGIN_DIR = path.join(ROOT, 'packages/kubectl-rollcall/dist/executables');
-const EXECUTABLE = /^kubectl-rollcall-(linux|darwin|windows)-/;
 
 /** Something in the registry, and the image layout that it is pushed from. */
 type Pushed = { name: string; digest: string; layout: string };
@@ -25,11 +25,10 @@ export type Release = {
   dir: string;
   image: Pushed & { platforms: { platform: string; digest: string; sbom: string }[] };
   chart: Pushed;
-  /** Files for download; the notes are the text of the release. */
+  /** Files for download. */
   files: string[];
   /** Path of the checksums of the other files, in the format of `sha256sum --check`. */
   checksums: string;
-  notes: string;
 };
 
 export type ReleaseOptions = {
@@ -76,12 +75,16 @@ export async function makeRelease(
     files.push(path.join(dir, file));
     await writeFile(path.join(dir, file), text);
   }
-  for (const file of (await readdir(pluginDir).catch(() => [])).filter((name) => EXECUTABLE.test(name))) {
-    files.push(path.join(dir, file));
-    await copyFile(path.join(pluginDir, file), path.join(dir, file));
+  const plugin = await packPlugin(pluginDir, dir);
+  if (plugin.length > 0) {
+    const { home, sources } = await chartMetadata();
+    const manifest = path.join(dir, 'krew.yaml');
+    await writeFile(manifest, krewManifest(plugin, { home, source: options.source ?? sources[0] }));
+    files.push(...plugin.map(({ file }) => file), manifest);
   }
   const checksums = path.join(dir, 'SHA256SUMS');
   await writeFile(checksums, await checksumsOf(files));
+  await writeFile(path.join(dir, 'NOTES.md'), notes);
   return {
     version: VERSION,
     registry,
@@ -90,7 +93,6 @@ export async function makeRelease(
     chart: { name: chartName, digest: chart.artifact.manifest.digest, layout: chartLayout },
     files: [...files, checksums],
     checksums,
-    notes,
   };
 }
 

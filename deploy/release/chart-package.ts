@@ -15,6 +15,14 @@ export type ImageName = {
   digest: string;
 };
 
+type ChartMetadata = {
+  name: string;
+  version: string;
+  description: string;
+  home: string;
+  sources: [string, ...string[]];
+};
+
 export type ChartPackage = {
   /** What `helm package` would write (gzipped tar). */
   archive: Buffer;
@@ -35,12 +43,12 @@ export async function packChart(image: ImageName, created: string): Promise<Char
     addFile(tree, `rollcall/${name}`, name === 'values.yaml' ? withImage(content, image) : content);
   }
   const archive = compress(writeTar(tree));
-  const metadata = parse(await readFile(path.join(CHART, 'Chart.yaml'), 'utf8')) as Record<string, unknown>;
+  const metadata = await chartMetadata();
   const layer: Descriptor = describe(`${HELM}.chart.content.v1.tar+gzip`, archive);
   const about = {
-    title: metadata['name'],
-    description: metadata['description'],
-    version: metadata['version'],
+    title: metadata.name,
+    description: metadata.description,
+    version: metadata.version,
     created,
   };
   const annotations = Object.entries(about).map(([key, value]) => [`org.opencontainers.image.${key}`, String(value)]);
@@ -52,6 +60,11 @@ export async function packChart(image: ImageName, created: string): Promise<Char
       Object.fromEntries(annotations),
     ),
   };
+}
+
+/** Reads Chart.yaml. */
+export async function chartMetadata(): Promise<ChartMetadata> {
+  return parse(await readFile(path.join(CHART, 'Chart.yaml'), 'utf8')) as ChartMetadata;
 }
 
 /** The values.yaml of the chart with the image. @throws where it is not as this function expects it. */

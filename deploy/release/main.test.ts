@@ -22,11 +22,11 @@ function committed(changes: string): void {
 test('names its options, and the version that it releases', () => {
   const { status, stdout } = release(['--help']);
   expect(status).toBe(0);
-  expect(stdout).toContain(`Makes a release of version ${VERSION},`);
+  expect(stdout).toContain(`Makes the files of a release of version ${VERSION},`);
 });
 
 test.each([
-  ['no registry', [], undefined, '--registry: where is it to be pushed?'],
+  ['no registry', [], undefined, '--registry: for which registry?'],
   ['no tag', [], 'registry.example', `--tag: is not given, and the version is ${VERSION}`],
   ['no tag', ['--registry', 'registry.example'], undefined, `--tag: is not given, and the version is ${VERSION}`],
   ['another tag', ['--tag', 'v0.0.0'], 'registry.example', `--tag: is v0.0.0, and the version is ${VERSION}`],

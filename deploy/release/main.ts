@@ -3,32 +3,27 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeError } from '../../packages/common/src/coded-error.ts';
 import { VERSION } from '../../packages/common/src/version.ts';
-import { imageCacheDir, outputOf } from '../image/cached-input.ts';
+import { imageCacheDir } from '../image/cached-input.ts';
 import { commit } from '../image/commit.ts';
 import { makeRelease } from './artifacts.ts';
-import { publish } from './publish.ts';
 
 const TRIAL = path.resolve(import.meta.dirname, '../../test/release/main.ts');
 
 const USAGE = `node deploy/release/main.ts [options]
 
-Makes a release of version ${VERSION}, pushes its image and chart, and signs them (crane and cosign on the PATH).
+Makes the files of a release of version ${VERSION}, which publish.sh publishes.
 
-  --registry HOST/PATH    where they are pushed (or the variable REGISTRY), such as registry.example.com/rollcall
+  --registry HOST/PATH    for image and chart (or the variable REGISTRY), such as registry.example.com/rollcall
   --tag TAG               what was tagged; refused unless it is v${VERSION}
-  --source URL            the repository, for labels and provenance
-  --builder URI           who builds, for the provenance (this machine)
-  --invocation URI        this run of it, for the provenance
+  --source URL            the repository, for labels and the manifest of krew
   --out DIR               where everything is written (deploy/release/dist)
-  --dry-run               all of it with a registry and a key of its own, and an installation on real nodes
+  --dry-run               all of it and the publication, with a registry and a key of its own, and an installation on real nodes
 `;
 
 const OPTIONS = {
   registry: { type: 'string' },
   tag: { type: 'string' },
   source: { type: 'string' },
-  builder: { type: 'string', default: 'urn:rollcall:by-hand' },
-  invocation: { type: 'string' },
   out: { type: 'string', default: path.join(import.meta.dirname, 'dist') },
   'dry-run': { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -45,10 +40,10 @@ try {
 }
 
 async function release(settings: ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values']): Promise<void> {
-  const { source, builder, invocation, tag } = settings;
+  const { source, tag } = settings;
   const registry = settings.registry ?? process.env['REGISTRY'];
   const { created, revision } = await commit();
-  if (!registry) throw new Error('--registry: where is it to be pushed?');
+  if (!registry) throw new Error('--registry: for which registry?');
   if (tag !== `v${VERSION}`) throw new Error(`--tag: is ${tag ?? 'not given'}, and the version is ${VERSION}`);
   if (!revision || revision.endsWith('-dirty')) throw new Error('the source is not exactly the source of a commit');
 
@@ -62,9 +57,6 @@ async function release(settings: ReturnType<typeof parseArgs<{ options: typeof O
     source,
     section: VERSION,
   });
-  const command = (name: string) => (args: readonly string[]) => outputOf(name, args);
-  const signing = { crane: command('crane'), cosign: command('cosign'), options: [], insecure: false };
-  await publish(made, { revision, source, builder, invocation }, signing);
   for (const { name, digest } of [made.image, made.chart]) process.stdout.write(`${name}@${digest}\n`);
 }
 

@@ -1,71 +1,73 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import type { Release } from './artifacts.ts';
-import { publish } from './publish.ts';
+import { expect, test } from 'vitest';
+import { hexOf } from '../image/cached-input.ts';
+import { emptyDirectory, standInFor } from '../image/packed.test-fixtures.ts';
 
-const ORIGIN = { revision: 'abc', source: undefined, builder: 'urn:b', invocation: undefined };
+const IMAGE = 'registry.example:5000/team/rollcall';
+const CHART = 'registry.example:5000/team/charts/rollcall';
 
-/** What the commands are called with, one after the other. That crane and cosign take it is seen in a trial. */
-async function published(insecure: boolean) {
-  const dir = mkdtempSync(path.join(tmpdir(), 'rollcall-publish-'));
-  onTestFinished(() => rmSync(dir, { recursive: true }));
-  const release: Release = {
-    version: '1.2.3',
-    registry: 'registry.example/team',
-    dir,
-    image: {
-      name: 'registry.example/team/rollcall',
-      digest: 'sha256:image',
-      layout: 'oci',
-      platforms: ['amd64', 'arm64'].map((each) => ({ platform: each, digest: `sha256:${each}`, sbom: `${each}.json` })),
-    },
-    chart: { name: 'registry.example/team/charts/rollcall', digest: 'sha256:chart', layout: 'chart' },
-    files: ['a.tgz', 'SHA256SUMS'],
-    checksums: path.join(dir, 'SHA256SUMS'),
-    notes: 'news\n',
+/** Runs publish.sh with stand-ins that note how they are called. That crane and cosign take it is seen in a dry run. */
+function published(change: { image?: string; install?: string; checked?: string } = {}) {
+  const { image = `${IMAGE}@sha256:image`, install = image, checked = install } = change;
+  const dir = emptyDirectory();
+  const files = {
+    'install.yaml': `spec:\n  image: ${install}\n---\nspec:\n    image: ${install}\n`,
+    'rollcall-1.2.3-rc.1.tgz': '',
+    'rollcall-1.2.3-rc.1-linux-amd64.spdx.json': '',
+    'rollcall-1.2.3-rc.1-linux-arm64.spdx.json': '',
+    SHA256SUMS: `${hexOf(`spec:\n  image: ${checked}\n---\nspec:\n    image: ${checked}\n`)}  install.yaml\n`,
   };
-  const calls: string[] = [];
-  const command = (name: string) => async (args: readonly string[]) => {
-    await Promise.resolve();
-    calls.push([name, ...args].join(' ').replaceAll(dir, 'DIR'));
-  };
-  const signing = { crane: command('crane'), cosign: command('cosign'), options: ['--key=k'], insecure };
-  await publish(release, ORIGIN, signing);
-  const text = (file: string) => readFileSync(path.join(dir, file), 'utf8').replaceAll(dir, 'DIR');
-  return { calls, text };
+  for (const [name, content] of Object.entries(files)) writeFileSync(path.join(dir, name), content);
+  const calls = path.join(dir, 'calls');
+  const note = (name: string) => `echo ${name} "$@" >> '${calls}'`;
+  standInFor(
+    process.env,
+    'crane',
+    `${note('crane')}
+    case "$1 $2" in
+      'push --index') echo '${image}';;
+      'push chart') echo '${CHART}@sha256:chart';;
+      'digest --platform') echo "sha256:$(basename "$3")";;
+    esac`,
+  );
+  standInFor(process.env, 'cosign', `${note('cosign')}; echo 'noise of cosign'`);
+  const { status, stdout, stderr } = spawnSync(path.join(import.meta.dirname, 'publish.sh'), [dir], {
+    encoding: 'utf8',
+    env: process.env,
+  });
+  const called = existsSync(calls) ? readFileSync(calls, 'utf8').trim().split('\n') : [];
+  return { status, stdout, stderr, called };
 }
 
-test('image and chart are pushed, then signed and attested by digest, each platform with what it is made of', async () => {
-  const { calls, text } = await published(false);
-  const [image, chart] = ['registry.example/team/rollcall', 'registry.example/team/charts/rollcall'];
-  expect(calls).toEqual([
-    `crane push --index oci ${image}:1.2.3`,
-    `crane push chart ${chart}:1.2.3`,
-    ...[`${image}@sha256:image`, `${chart}@sha256:chart`].flatMap((subject) => [
-      `cosign sign --yes --key=k --recursive ${subject}`,
-      `cosign attest --yes --key=k --type=slsaprovenance1 --predicate=DIR/provenance.json ${subject}`,
+test('image and chart are pushed, then signed by digest, and the image of each platform gets its SBOM', () => {
+  const { status, stdout, called } = published();
+  expect(called).toEqual([
+    `crane push --index oci ${IMAGE}:1.2.3-rc.1`,
+    `crane push chart ${CHART}:1.2.3-rc.1`,
+    `cosign sign --yes --recursive ${IMAGE}@sha256:image`,
+    `cosign sign --yes --recursive ${CHART}@sha256:chart`,
+    ...['amd64', 'arm64'].flatMap((arch) => [
+      `crane digest --platform linux/${arch} ${IMAGE}@sha256:image`,
+      `cosign attest --yes --type=spdxjson --predicate=rollcall-1.2.3-rc.1-linux-${arch}.spdx.json ${IMAGE}@sha256:${arch}`,
     ]),
-    ...['amd64', 'arm64'].map(
-      (each) => `cosign attest --yes --key=k --type=spdxjson --predicate=${each}.json ${image}@sha256:${each}`,
-    ),
-    'cosign sign-blob --yes --key=k --bundle=DIR/SHA256SUMS.sigstore.json DIR/SHA256SUMS',
+    'cosign sign-blob --yes --bundle=SHA256SUMS.sigstore.json SHA256SUMS',
   ]);
-  expect(JSON.parse(text('provenance.json'))).toMatchObject({
-    buildDefinition: { externalParameters: { version: '1.2.3', registry: 'registry.example/team' } },
-  });
+  expect([status, stdout]).toEqual([
+    0,
+    `image-name=${IMAGE}\nimage-digest=sha256:image\nchart-name=${CHART}\nchart-digest=sha256:chart\n`,
+  ]);
 });
 
-test('a registry without TLS is asked over HTTP by both, wherever they ask it', async () => {
-  const { calls } = await published(true);
-  for (const call of calls.filter((each) => !each.includes('sign-blob')))
-    expect(call).toMatch(/^crane .* --insecure$|^cosign .* --allow-http-registry /);
-  expect(calls.at(-1)).not.toContain('http');
+test('nothing is pushed of files that are not those that were built', () => {
+  const { status, stderr, called } = published({ checked: 'another' });
+  expect([status, called]).toEqual([1, []]);
+  expect(stderr).toContain('install.yaml: FAILED');
 });
 
-test('what is offered for download is the files of the release and the signature, with its notes', async () => {
-  const { text } = await published(false);
-  expect(text('files.txt')).toBe('a.tgz\nSHA256SUMS\nDIR/SHA256SUMS.sigstore.json\n');
-  expect(text('NOTES.md')).toBe('news\n');
+test('nothing is signed where the registry has another image than the chart names', () => {
+  const { status, stderr, called } = published({ install: `${IMAGE}@sha256:built`, image: `${IMAGE}@sha256:other` });
+  expect([status, called]).toEqual([1, [`crane push --index oci ${IMAGE}:1.2.3-rc.1`]]);
+  expect(stderr).toContain(`name ${IMAGE}@sha256:built, but ${IMAGE}@sha256:other was pushed`);
 });

@@ -8,7 +8,6 @@ import { readTar } from '../image/tar.ts';
 import { packChart, withImage } from './chart-package.ts';
 import { byDigest, releaseManifests } from './manifests.ts';
 import { notesOf } from './notes.ts';
-import { provenance } from './provenance.ts';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 const IMAGE = { registry: 'registry.example:5000/team', digest: DIGEST };
@@ -87,17 +86,6 @@ test('the notes of a release are its section of the changelog, and there is none
   expect(() => notesOf(changelog, 'Unreleased')).toThrow('Unreleased');
 });
 
-test('the provenance names the commit, the builder and the run', () => {
-  const origin = { revision: 'abc', source: 'https://git.example/rollcall', builder: 'urn:b', invocation: 'urn:i' };
-  expect(provenance(origin, { version: '1.0.0' })).toMatchObject({
-    buildDefinition: {
-      externalParameters: { version: '1.0.0' },
-      resolvedDependencies: [{ uri: 'git+https://git.example/rollcall', digest: { gitCommit: 'abc' } }],
-    },
-    runDetails: { builder: { id: 'urn:b' }, metadata: { invocationId: 'urn:i' } },
-  });
-});
-
 test('the version is written in one place, from which all else is generated', async () => {
   const root = path.resolve(import.meta.dirname, '../..');
   for (const folder of ['.', 'agent', 'coordinator', 'packages/common', 'test']) {
@@ -105,15 +93,6 @@ test('the version is written in one place, from which all else is generated', as
     expect([folder, version]).toEqual([folder, undefined]);
   }
   expect(await readFile(path.join(root, 'deploy/chart/Chart.yaml'), 'utf8')).toContain(`\nversion: ${VERSION}\n`);
-});
-
-test('the provenance of a trial names no repository and no run', () => {
-  const found = provenance({ revision: 'abc', source: undefined, builder: 'urn:b', invocation: undefined }, {});
-  expect(found).toMatchObject({
-    buildDefinition: { resolvedDependencies: [{ uri: 'git+file:///', digest: { gitCommit: 'abc' } }] },
-    runDetails: { builder: { id: 'urn:b' } },
-  });
-  expect(found).not.toHaveProperty('runDetails.metadata');
 });
 
 test('takes the notes of exactly this version, up to the next heading', () => {

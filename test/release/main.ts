@@ -4,8 +4,8 @@ import path from 'node:path';
 import { imageCacheDir } from '../../deploy/image/cached-input.ts';
 import { commit } from '../../deploy/image/commit.ts';
 import { makeRelease, type Release, type ReleaseOptions } from '../../deploy/release/artifacts.ts';
-import { publish } from '../../deploy/release/publish.ts';
 import { type Environment, readEnvironment } from '../control-plane/environment.ts';
+import { run } from '../control-plane/run.ts';
 import { findObstacle } from '../real-node/machine.ts';
 import { type RealCluster, startRealCluster } from '../real-node/real-cluster.ts';
 import { installByHelm, installByManifests } from './installing.ts';
@@ -13,7 +13,8 @@ import { type Registry, startRegistry } from './registry.ts';
 import { type TrialSigning, trialSigning } from './signing.ts';
 import { expectFailure, expectSame, step } from './step.ts';
 
-const DIST = path.resolve(import.meta.dirname, '../../deploy/release/dist');
+const RELEASE = path.resolve(import.meta.dirname, '../../deploy/release');
+const DIST = path.join(RELEASE, 'dist');
 
 try {
   await trial();
@@ -36,13 +37,7 @@ async function trial(): Promise<void> {
     registry = await step('registry', () => startRegistry(host, dir, environment));
     const signing = await step('cosign and crane', () => trialSigning(dir, 'release', environment));
     const release = await build(registry.name, dir, environment);
-    await step('pushed, signed and attested', () =>
-      publish(
-        release,
-        { revision: 'trial', source: undefined, builder: 'urn:rollcall:trial', invocation: undefined },
-        signing,
-      ),
-    );
+    await step('pushed, signed and attested', () => publish(release, signing));
     await step('verified', () => verify(release, signing));
     await step('refused under another key', async () => {
       const { publicKey } = await trialSigning(dir, 'stranger', environment);
@@ -76,6 +71,19 @@ async function build(registry: string, dir: string, environment: Environment): P
   return release;
 }
 
+/** Publishes by the script of the workflow. @throws when it fails, or published something else. */
+async function publish({ dir, image, chart }: Release, { env }: TrialSigning): Promise<void> {
+  const { code, out, err } = await run(path.join(RELEASE, 'publish.sh'), [dir], env, { cwd: dir });
+  if (code !== 0) throw new Error(`publish.sh ended with ${code}: ${err.trim()}`);
+  const published = [
+    `image-name=${image.name}`,
+    `image-digest=${image.digest}`,
+    `chart-name=${chart.name}`,
+    `chart-digest=${chart.digest}`,
+  ];
+  expectSame(out.trim(), published.join('\n'));
+}
+
 /** Verifies every signature, as a user who trusts the public key would. */
 async function verify(release: Release, { cosign, publicKey }: TrialSigning): Promise<void> {
   const { image, chart, checksums } = release;
@@ -83,14 +91,6 @@ async function verify(release: Release, { cosign, publicKey }: TrialSigning): Pr
   const subjects = [image, ...image.platforms.map(({ digest }) => ({ name: image.name, digest })), chart];
   for (const { name, digest } of subjects)
     await cosign(['verify', ...trust, '--allow-http-registry', `${name}@${digest}`]);
-  for (const { name, digest } of [image, chart])
-    await cosign([
-      'verify-attestation',
-      ...trust,
-      '--allow-http-registry',
-      '--type=slsaprovenance1',
-      `${name}@${digest}`,
-    ]);
   for (const { digest } of image.platforms)
     await cosign([
       'verify-attestation',

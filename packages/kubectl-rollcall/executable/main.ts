@@ -24,7 +24,9 @@ async function main([
     const unpacked = mkdtempSync(path.join(tmpdir(), 'kubectl-rollcall-node-'));
     try {
       await buildExecutable(output, obtainNode(`${name}@${process.versions.node}`, unpacked));
-      process.stdout.write(`${output}${platform.startsWith('darwin') ? ' (sign it: codesign --sign - FILE)' : ''}\n`);
+      process.stdout.write(
+        `${output}${platform.startsWith('darwin') ? ' (sign it: codesign --force --sign - FILE)' : ''}\n`,
+      );
     } finally {
       rmSync(unpacked, { recursive: true, force: true });
     }

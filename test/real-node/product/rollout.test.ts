@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { imageCacheDir, MissingInput } from '../../../deploy/image/cached-input.ts';
+import { imageCacheDir } from '../../../deploy/image/cached-input.ts';
+import { reasonToSkip } from '../../../deploy/image/missing-input.test-fixtures.ts';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import type { NodeObject } from '../../control-plane/cluster.ts';
 import { run } from '../../control-plane/run.ts';
@@ -52,8 +53,7 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
     try {
       product = await startProduct({ nodes: [member, member], ...images });
     } catch (error) {
-      if (!(error instanceof MissingInput)) throw error;
-      missing = `cannot build the image on this machine: ${error.message}`;
+      missing = reasonToSkip(error, process.env['CI']);
       return;
     }
     names = product.cluster.nodes.map(({ name }) => name);
