@@ -39,6 +39,7 @@ describe('the chart renders', () => {
 
   test('the policies as they are in deploy/policies', async () => {
     const values = {
+      gitpod: { enabled: true },
       policies: { poolLabels: { enabled: true }, startupTaint: { enabled: true } },
       coordinator: { config: { startupGateRequires: ['example.com/ready'] } },
     };
@@ -58,7 +59,6 @@ describe('the chart renders', () => {
 
   test('into any namespace, and names no other', async () => {
     const values = {
-      gitpod: { enabled: false },
       scheduler: { enabled: true, clientCaConfigMapName: 'schedulers', configMap: { enabled: true } },
       networkPolicy: { scrapers: [{ namespaceSelector: {} }] },
       monitoring: {
@@ -69,7 +69,11 @@ describe('the chart renders', () => {
     };
     const text = await renderChart(helm, values, ['--namespace', 'elsewhere']);
     expect(text).toMatch(/serviceaccount:elsewhere:rollcall-coordinator/);
-    const others = text.match(/^.*namespace: (?!"elsewhere"( }|$)|metadata\.).*$/gm) ?? [];
+    // Events about Nodes are in the namespace default.
+    const others = text
+      .split('\n---\n')
+      .filter((each) => !/^ {2}name: rollcall-coordinator-events$/m.test(each))
+      .flatMap((each) => each.match(/^.*namespace: (?!"elsewhere"( }|$)|metadata\.).*$/gm) ?? []);
     expect(others).toEqual([]);
     expect(text).not.toMatch(/serviceaccount:rollcall|rollcall\.svc|amespace: "?rollcall/);
   });
@@ -78,7 +82,7 @@ describe('the chart renders', () => {
     const values = {
       agent: { priorityClassName: name },
       coordinator: { priorityClassName: name },
-      gitpod: { namespace: name },
+      gitpod: { enabled: true, namespace: name },
       tls: { secretName: name, caConfigMapName: name },
       rules: { configMaps: { [name]: name }, files: { [`${name}1`]: { [name]: name } } },
       scheduler: { enabled: true, clientCaConfigMapName: 'schedulers', configMap: { enabled: true } },
@@ -88,9 +92,11 @@ describe('the chart renders', () => {
     const args = ['template', name, CHART, '--namespace', name, '--kube-version', '1.36.0', '--values', '-'];
     const objects = objectsIn11(await helm(args, { stdin: JSON.stringify(values) }));
     const isName = /^(.*[nN]amespace|app\.kubernetes\.io\/instance|priorityClassName|secretName|name|key)$/;
-    const wrong = objects.flatMap((object) => leavesOf(object, '')).filter(([key]) => isName.test(key));
-    expect(wrong.filter(([, value]) => typeof value !== 'string')).toEqual([]);
-    expect(wrong.filter(([key, value]) => key === 'namespace' && value !== name)).toEqual([]);
+    const names = (of: KubeObject[]) =>
+      of.flatMap((object) => leavesOf(object, '')).filter(([key]) => isName.test(key));
+    expect(names(objects).filter(([, value]) => typeof value !== 'string')).toEqual([]);
+    const others = objects.filter(({ metadata }) => metadata.name !== 'rollcall-coordinator-events');
+    expect(names(others).filter(([key, value]) => key === 'namespace' && value !== name)).toEqual([]);
     const scheduler = parse(fileOf(objects, 'rollcall-scheduler', 'config.yaml'), { version: '1.1' }) as {
       leaderElection: object;
     };

@@ -194,7 +194,8 @@ describe('the configuration files', () => {
   });
 
   test('of an agent hold nothing of Gitpod, and no parser is needed without a file', async () => {
-    const { args } = containerOf(await renderObjects(helm, { gitpod: { wsDaemonPort: 8081 } }), 'DaemonSet');
+    const gitpod = { enabled: true, wsDaemonPort: 8081 };
+    const { args } = containerOf(await renderObjects(helm, { gitpod }), 'DaemonSet');
     expect(args).toEqual(['--listen=[::]:8086']);
   });
 

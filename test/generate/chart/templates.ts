@@ -13,6 +13,7 @@ import { manifestText } from '../manifests/manifest.ts';
 import { poolLabelsPolicies } from '../manifests/pool-labels-policy.ts';
 import { DEFAULT_SETTINGS, type PolicySettings } from '../manifests/settings.ts';
 import { GATE_SELECTOR, startupTaintPolicy } from '../manifests/startup-taint-policy.ts';
+import { watchRoles } from '../manifests/watch-rights.ts';
 import { acceleratorRulesConfigMap } from '../rules/files.ts';
 import { type Draft, monitoringDrafts } from './monitoring.ts';
 import { schedulerTemplate } from './scheduler.ts';
@@ -163,6 +164,7 @@ function sourceHelpers(): string {
     readyLabel: readyLabel('%s', '%s'),
     notReadyTaint: notReadyTaint('%s'),
     gateSelector: GATE_SELECTOR,
+    watchRoles: watchRoles(),
   };
   const defined = Object.entries(constants).map(([name, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);

@@ -1,4 +1,5 @@
 import type { OptionTable } from '@rollcall/common/config/option.ts';
+import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { DEFAULT_SERVICE_PREFIXES } from '../manifests/settings.ts';
 import { ALERTS } from '../monitoring/alerts.ts';
 import { DASHBOARD_LABELS } from '../monitoring/dashboard.ts';
@@ -31,6 +32,11 @@ const ALERT_THRESHOLDS = Object.fromEntries(
   ),
 );
 
+/** Resources that the coordinator may watch only where the values ask for them. */
+const ON_DEMAND = Object.values<WatchedResource>(WATCHED)
+  .filter(({ term }) => term)
+  .map(({ resource }) => resource);
+
 /** Every value of the chart. Its values.yaml, its schema and the table in its README are made from this. */
 export const CHART_VALUES = section('Values of the chart rollcall.', {
   image: section('The image, which contains both programs.', {
@@ -44,7 +50,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     pullSecrets: leaf('Secrets with the credentials for the registry, as objects with a name.', NAMES, []),
   }),
   gitpod: section('Built-in support for the two node services of Gitpod and its Workspaces.', {
-    enabled: flag('Enable the support. With false, rollcall probes, writes and watches nothing of Gitpod.', true),
+    enabled: flag('Enable the support. With false, rollcall probes, writes and watches nothing of Gitpod.', false),
     ...fromOptions(GITPOD_OPTIONS),
   }),
   agent: AGENT_VALUES,
@@ -84,6 +90,11 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   watchNamespaces: leaf(
     'Namespaces in which the coordinator may watch pods, in addition to the namespaces of Gitpod, of the release, and of the pods of services and holds below. Add the namespaces of NodeServices that are not in these values. ["*"] for all namespaces, which coordinator.config.evict also needs.',
     { type: 'array', items: { type: 'string', pattern: '^([*]|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$' } },
+    [],
+  ),
+  watchResources: leaf(
+    'Resources that the coordinator may watch in addition to those that rules.files and services ask for: resourceslices for terms dra: of rules and dra checks of NodeServices, nodefeatures for terms nfd: of rules. List them if the rules are in rules.configMaps, or the NodeServices are not in these values.',
+    { type: 'array', items: { enum: ON_DEMAND } },
     [],
   ),
   services: section(
