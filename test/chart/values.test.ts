@@ -319,6 +319,16 @@ describe('services', () => {
       mountPropagation: 'HostToContainer',
     });
   });
+
+  test('are probed at sockets of a group without uid 0', async () => {
+    const agent = { probePaths: ['/run/driver'], supplementalGroups: [0, 1234] };
+    const pod = workloads(await renderObjects(helm, { agent })).find(({ kind }) => kind === 'DaemonSet')?.template.spec;
+    expect(pod?.['securityContext']).toEqual({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+      supplementalGroups: [0, 1234],
+    });
+  });
 });
 
 type Loader = typeof loadAgent | typeof loadCoordinator;

@@ -99,7 +99,7 @@
 {{- $isBelow := false -}}
 {{- range $root.Values.agent.probePaths }}{{ if hasPrefix (printf "%s/" .) $path }}{{ $isBelow = true }}{{ end }}{{ end -}}
 {{- if not $isBelow -}}
-{{- fail (printf "%s.%s: %s is below none of agent.probePaths: add %s to them, which takes uid 0 and the Pod Security level privileged" $field $name $path (dir $path)) -}}
+{{- fail (printf "%s.%s: %s is below none of agent.probePaths: add %s to them, which takes uid 0 (or agent.supplementalGroups) and the Pod Security level privileged" $field $name $path (dir $path)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

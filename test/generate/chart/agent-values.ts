@@ -31,8 +31,13 @@ export const AGENT_VALUES = section('The agent, on every node.', {
     false,
   ),
   probePaths: leaf(
-    'Directories of the node below which agents may probe Unix sockets and files of NodeServices, such as /var/lib/kubelet/plugins. They are mounted read-only, and agents run as uid 0, without any capability: the namespace needs the Pod Security level privileged, not restricted or baseline.',
+    'Directories of the node below which agents may probe Unix sockets and files of NodeServices, such as /var/lib/kubelet/plugins. They are mounted read-only, and agents run as uid 0, without any capability, unless supplementalGroups is set: the namespace needs the Pod Security level privileged, not restricted or baseline.',
     { type: 'array', items: { type: 'string', pattern: '^(/[^/,]+)+$' } },
+    [],
+  ),
+  supplementalGroups: leaf(
+    'Numbers of groups by which agents may use the sockets and files below probePaths, so that they do not run as uid 0. A group needs write permission to connect to a socket.',
+    { type: 'array', items: { type: 'integer', minimum: 0, maximum: 2_147_483_647 } },
     [],
   ),
   featuresDir: leaf(
