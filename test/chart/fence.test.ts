@@ -12,7 +12,7 @@ beforeAll(async () => {
 test.each<[string, Values, string[]]>([
   ['the defaults', {}, []],
   ['everything', {}, ['--values', EVERYTHING]],
-  ['no Gitpod', { gitpod: { enabled: false } }, []],
+  ['Gitpod', { gitpod: { enabled: true, namespace: 'gitpod' } }, []],
   ['no rules', { rules: { accelerators: false, allowedPrefixes: ['example.com/'] } }, []],
   ['no conditions', { coordinator: { config: { servicesConditions: false } } }, []],
 ])(

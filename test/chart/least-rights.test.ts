@@ -24,13 +24,12 @@ beforeAll(async () => {
 const OWN = ['get', 'list', 'watch', 'create', 'update', 'patch'];
 const IN_CLUSTER = [
   ...Object.values<WatchedResource>(WATCHED)
-    .filter(({ byNamespace }) => !byNamespace)
+    .filter(({ role, term }) => role === undefined && term === undefined)
     .flatMap(({ group, resource, verbs, hasStatus }) => [
       `${group} ${resource} ${verbs}`,
       ...(hasStatus ? [`${group} ${resource}/status patch`] : []),
     ]),
   ' nodes/status patch',
-  ' events create,patch',
   'authentication.k8s.io tokenreviews create',
 ];
 const LEASE = `coordination.k8s.io leases/rollcall-coordinator ${OWN}`;
@@ -43,17 +42,33 @@ function rightsOf(objects: readonly KubeObject[], kind: string, name: string): s
   );
 }
 
-/** Where the coordinator may watch pods, and nothing else, by a Role of its own with a binding. */
-function namespacesOfPods(objects: readonly KubeObject[]): string[] {
-  const name = 'rollcall-coordinator-pods';
-  const found = (kind: string) =>
-    objects
-      .filter((object) => object.kind === kind && object.metadata.name === name)
-      .map(({ metadata }) => metadata.namespace ?? '');
-  const roles = objects.filter((object) => object.kind === 'Role' && object.metadata.name === name);
-  for (const role of roles) expect(rightsOf([role], 'Role', name)).toEqual([' pods list,watch']);
-  expect(found('RoleBinding')).toEqual(found('Role'));
-  return found('Role');
+const EVENTS = ' events create,patch';
+/** What each Role of the coordinator in single namespaces grants. */
+const OF_ROLE = {
+  pods: [' pods list,watch'],
+  workspaces: ['workspace.gitpod.io workspaces list,watch'],
+  pools: ['rollcall.dev nodepoollabels', 'labels.banzaicloud.io nodepoollabelsets'].flatMap((each) => [
+    `${each} list,watch`,
+    `${each}/status patch`,
+  ]),
+  events: [EVENTS],
+};
+
+/** Namespaces with the Role of this name for the coordinator, which grants what it should, and has a binding. */
+function namespacesOf(role: keyof typeof OF_ROLE, objects: readonly KubeObject[]): string[] {
+  const name = `rollcall-coordinator-${role}`;
+  const found = (kind: string) => objects.filter((object) => object.kind === kind && object.metadata.name === name);
+  const namespaces = (kind: string) => found(kind).map(({ metadata }) => metadata.namespace ?? '');
+  for (const each of found('Role')) expect(rightsOf([each], 'Role', name)).toEqual(OF_ROLE[role]);
+  expect(namespaces('RoleBinding')).toEqual(namespaces('Role'));
+  return namespaces('Role');
+}
+
+const namespacesOfPods = (objects: readonly KubeObject[]) => namespacesOf('pods', objects);
+
+/** Rights in the whole cluster that not every installation has. */
+function more(objects: readonly KubeObject[]): string[] {
+  return rightsOf(objects, 'ClusterRole', 'rollcall-coordinator').filter((each) => !IN_CLUSTER.includes(each));
 }
 
 describe('rights', () => {
@@ -61,7 +76,39 @@ describe('rights', () => {
     const objects = await renderObjects(helm);
     expect(rightsOf(objects, 'ClusterRole', 'rollcall-coordinator')).toEqual(IN_CLUSTER);
     expect(rightsOf(objects, 'Role', 'rollcall-coordinator')).toEqual(IN_NAMESPACE);
-    expect(namespacesOfPods(objects)).toEqual(['default', 'rollcall']);
+    const places = Object.keys(OF_ROLE).map((role) => [role, namespacesOf(role as keyof typeof OF_ROLE, objects)]);
+    expect(Object.fromEntries(places)).toEqual({
+      pods: ['rollcall'],
+      workspaces: [],
+      pools: ['rollcall'],
+      events: ['default', 'rollcall'],
+    });
+  });
+
+  test('to watch Workspaces and the labels of pools are for the one namespace of each', async () => {
+    const config = { poolNamespace: 'pools' };
+    const objects = await renderObjects(helm, {
+      gitpod: { enabled: true, namespace: 'gitpod' },
+      coordinator: { config },
+    });
+    expect(namespacesOf('workspaces', objects)).toEqual(['gitpod']);
+    expect(namespacesOf('pools', objects)).toEqual(['pools']);
+    expect(namespacesOfPods(objects)).toEqual(['gitpod', 'rollcall']);
+    expect(more(objects)).toEqual([]);
+  });
+
+  const SLICES = 'resource.k8s.io resourceslices list,watch';
+  const FEATURES = 'nfd.k8s-sigs.io nodefeatures list,watch';
+  const dra = { name: 'gpu', dra: { driver: 'gpu.example.com' } };
+  test.each<[string, Values, string[]]>([
+    ['a rule', { rules: { files: { 'example.com': { gpu: 'a && !dra:gpu.example.com >= 1' } } } }, [SLICES]],
+    ['another rule', { rules: { files: { 'example.com': { gpu: 'nfd:local.feature.gpu' } } } }, [FEATURES]],
+    ['a check', { services: { gpu: { checks: [dra] } } }, [SLICES]],
+    ['a check of several', { services: { gpu: { checks: [{ name: 'any', anyOf: [dra] }] } } }, [SLICES]],
+    ['the values', { watchResources: ['nodefeatures', 'resourceslices'] }, [SLICES, FEATURES]],
+    ['no rule', { rules: { files: { 'example.com': { gpu: 'resource:a' } } } }, []],
+  ])('to watch what %s asks for come with it', async (_, values, expected) => {
+    expect(more(await renderObjects(helm, values))).toEqual(expected);
   });
 
   test('to watch pods are for the namespaces in the values, each once', async () => {
@@ -69,7 +116,7 @@ describe('rights', () => {
     const checking = (check: object) => ({ checks: [{ name: 'check', ...check }] });
     const contained = { name: 'contained', ...pods('gitpod') };
     const values = {
-      gitpod: { namespace: 'gitpod' },
+      gitpod: { enabled: true, namespace: 'gitpod' },
       services: {
         a: checking(pods('drivers')),
         b: checking({ anyOf: [contained] }),
@@ -87,24 +134,19 @@ describe('rights', () => {
     expect(namespacesOfPods(await renderObjects(helm, placing))).toEqual(['builds', ...namespaces]);
     const without = await renderObjects(helm, { ...values, gitpod: { enabled: false, namespace: 'elsewhere' } });
     expect(namespacesOfPods(without)).toEqual(namespaces);
-    const rights = rightsOf(without, 'ClusterRole', 'rollcall-coordinator');
-    expect(IN_CLUSTER.filter((each) => !rights.includes(each))).toEqual(['workspace.gitpod.io workspaces list,watch']);
+    expect(namespacesOf('workspaces', without)).toEqual([]);
   });
 
   test('to watch pods are for the whole cluster where it is told so', async () => {
     const objects = await renderObjects(helm, { watchNamespaces: ['*', 'later'] });
     expect(namespacesOfPods(objects)).toEqual([]);
-    const more = rightsOf(objects, 'ClusterRole', 'rollcall-coordinator').filter((each) => !IN_CLUSTER.includes(each));
-    expect(more).toEqual([' pods list,watch']);
+    expect(more(objects)).toEqual([' pods list,watch']);
   });
 
   test('to evict come with the option, those to keep certificates go where they are given', async () => {
     const [, everything] = renderings[1] ?? ['', []];
-    const more = rightsOf(everything, 'ClusterRole', 'rollcall-coordinator').filter(
-      (each) => !IN_CLUSTER.includes(each),
-    );
-    expect(more).toEqual([' pods list,watch', ' pods/eviction create']);
-    expect(namespacesOfPods(everything)).toEqual([]);
+    expect(more(everything)).toEqual([' pods list,watch', ' pods/eviction create', EVENTS]);
+    expect([...namespacesOfPods(everything), ...namespacesOf('events', everything)]).toEqual([]);
     const lease = LEASE.replace('rollcall-coordinator', 'my-lease');
     expect(rightsOf(everything, 'Role', 'rollcall-coordinator')).toEqual([lease]);
     expect(rightsOf(everything, 'Role', 'rollcall-uninstall')).toEqual([lease]);
@@ -136,7 +178,7 @@ describe('rights', () => {
       const bindings = objects.filter(({ kind }) => kind?.endsWith('RoleBinding')) as Binding[];
       expect(bindings.length).toBeGreaterThanOrEqual(4);
       for (const { subjects, roleRef } of bindings) {
-        const name = roleRef.name.replace(/-pods$/, '');
+        const name = roleRef.name.replace(/^(rollcall-coordinator)-.*/, '$1');
         expect(subjects).toEqual([{ kind: 'ServiceAccount', name, namespace: 'rollcall' }]);
         expect(['rollcall-coordinator', 'rollcall-uninstall']).toContain(name);
       }

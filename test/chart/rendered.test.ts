@@ -20,9 +20,9 @@ beforeAll(async () => {
 describe('the chart renders', () => {
   test('with its defaults what is committed for kubectl', async () => {
     const installed = await renderChart(helm, {}, ['--no-hooks', '--set', 'crds.install=false']);
-    await expect(`${NOTICE}${installed}`).toMatchFileSnapshot(path.join(MANIFESTS, 'install.yaml'));
+    await expect(`${NOTICE}${withoutHelm(installed)}`).toMatchFileSnapshot(path.join(MANIFESTS, 'install.yaml'));
     const uninstalling = await renderChart(helm, {}, UNINSTALL);
-    await expect(`${NOTICE}${uninstalling}`).toMatchFileSnapshot(path.join(MANIFESTS, 'uninstall.yaml'));
+    await expect(`${NOTICE}${withoutHelm(uninstalling)}`).toMatchFileSnapshot(path.join(MANIFESTS, 'uninstall.yaml'));
   });
 
   test('with everything else than the defaults what is expected', async () => {
@@ -39,6 +39,7 @@ describe('the chart renders', () => {
 
   test('the policies as they are in deploy/policies', async () => {
     const values = {
+      gitpod: { enabled: true },
       policies: { poolLabels: { enabled: true }, startupTaint: { enabled: true } },
       coordinator: { config: { startupGateRequires: ['example.com/ready'] } },
     };
@@ -58,7 +59,6 @@ describe('the chart renders', () => {
 
   test('into any namespace, and names no other', async () => {
     const values = {
-      gitpod: { enabled: false },
       scheduler: { enabled: true, clientCaConfigMapName: 'schedulers', configMap: { enabled: true } },
       networkPolicy: { scrapers: [{ namespaceSelector: {} }] },
       monitoring: {
@@ -69,7 +69,11 @@ describe('the chart renders', () => {
     };
     const text = await renderChart(helm, values, ['--namespace', 'elsewhere']);
     expect(text).toMatch(/serviceaccount:elsewhere:rollcall-coordinator/);
-    const others = text.match(/^.*namespace: (?!"elsewhere"( }|$)|metadata\.).*$/gm) ?? [];
+    // Events about Nodes are in the namespace default.
+    const others = text
+      .split('\n---\n')
+      .filter((each) => !/^ {2}name: rollcall-coordinator-events$/m.test(each))
+      .flatMap((each) => each.match(/^.*namespace: (?!"elsewhere"( }|$)|metadata\.).*$/gm) ?? []);
     expect(others).toEqual([]);
     expect(text).not.toMatch(/serviceaccount:rollcall|rollcall\.svc|amespace: "?rollcall/);
   });
@@ -78,7 +82,7 @@ describe('the chart renders', () => {
     const values = {
       agent: { priorityClassName: name },
       coordinator: { priorityClassName: name },
-      gitpod: { namespace: name },
+      gitpod: { enabled: true, namespace: name },
       tls: { secretName: name, caConfigMapName: name },
       rules: { configMaps: { [name]: name }, files: { [`${name}1`]: { [name]: name } } },
       scheduler: { enabled: true, clientCaConfigMapName: 'schedulers', configMap: { enabled: true } },
@@ -88,9 +92,11 @@ describe('the chart renders', () => {
     const args = ['template', name, CHART, '--namespace', name, '--kube-version', '1.36.0', '--values', '-'];
     const objects = objectsIn11(await helm(args, { stdin: JSON.stringify(values) }));
     const isName = /^(.*[nN]amespace|app\.kubernetes\.io\/instance|priorityClassName|secretName|name|key)$/;
-    const wrong = objects.flatMap((object) => leavesOf(object, '')).filter(([key]) => isName.test(key));
-    expect(wrong.filter(([, value]) => typeof value !== 'string')).toEqual([]);
-    expect(wrong.filter(([key, value]) => key === 'namespace' && value !== name)).toEqual([]);
+    const names = (of: KubeObject[]) =>
+      of.flatMap((object) => leavesOf(object, '')).filter(([key]) => isName.test(key));
+    expect(names(objects).filter(([, value]) => typeof value !== 'string')).toEqual([]);
+    const others = objects.filter(({ metadata }) => metadata.name !== 'rollcall-coordinator-events');
+    expect(names(others).filter(([key, value]) => key === 'namespace' && value !== name)).toEqual([]);
     const scheduler = parse(fileOf(objects, 'rollcall-scheduler', 'config.yaml'), { version: '1.1' }) as {
       leaderElection: object;
     };
@@ -162,6 +168,11 @@ function leavesOf(value: unknown, key: string): [string, unknown][] {
   if (typeof value !== 'object' || value === null) return [[key, value]];
   if (Array.isArray(value)) return value.flatMap((each) => leavesOf(each, ''));
   return Object.entries(value).flatMap(([name, each]) => leavesOf(each, name));
+}
+
+/** Removes the labels that say that Helm manages an object, which kubectl applies. */
+function withoutHelm(manifests: string): string {
+  return manifests.replace(/^ +(app\.kubernetes\.io\/managed-by|helm\.sh\/chart): .*\n/gm, '');
 }
 
 function withoutLabels({ metadata, ...object }: KubeObject): KubeObject {

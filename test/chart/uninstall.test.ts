@@ -4,7 +4,7 @@ import path from 'node:path';
 import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiError, type KubeObject } from '../control-plane/api-client.ts';
-import { createNode, type NodeObject, requestToken } from '../control-plane/cluster.ts';
+import { createNamespace, createNode, type NodeObject, requestToken } from '../control-plane/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { refusalOf } from '../e2e/pools/pool-cluster.ts';
@@ -94,6 +94,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     const install = ['install', ...release, CHART, '--create-namespace', '--values', '-'];
     await helm(install, { kubeconfig, stdin: JSON.stringify(VALUES) });
     const everything = await everythingOn(controlPlane.kubectl);
+    for (const name of ['gitpod', 'pools']) await createNamespace(api, name);
     await helm(['upgrade', ...release, CHART, ...everything], { kubeconfig });
     await helm(['rollback', ...release, '1'], { kubeconfig });
     expect(await rightsOf('rollcall-agent')).toBe(await rightsOf('anybody'));

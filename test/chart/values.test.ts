@@ -160,6 +160,33 @@ describe('values are refused', () => {
     ['of feature files at no path', { agent: { featuresDir: 'features.d' } }, /featuresDir/],
     ['of a namespace that is none', { watchNamespaces: ['a b'] }, /watchNamespaces/],
     ['of a hold without pods', { holds: { builds: {} } }, /holds\/builds/],
+    ['of a port on which the coordinator listens already', { scheduler: { port: 8443 } }, /port/],
+    ['of a path that leads up', { agent: { probePaths: ['/run/../etc'] } }, /probePaths/],
+    ['of a path that is there twice', { agent: { probePaths: ['/run/a', '/run/a'] } }, /probePaths/],
+    ['of feature files on a path that leads up', { agent: { featuresDir: '/..' } }, /featuresDir/],
+    ['of a label that no object can have', { commonLabels: { a: 'b c' } }, /commonLabels/],
+    ['of the name of a label that no pod can have', { agent: { podLabels: { 'a b': 'c' } } }, /podLabels/],
+    ['of a prefix that no key has', { rules: { allowedPrefixes: ['a/b/'] } }, /allowedPrefixes/],
+    ['of a rule file whose name is no label', { rules: { files: { 'example.com': { 'a b': 'c' } } } }, /files/],
+    ['of rules of a domain that is none', { rules: { files: { 'a..b': { c: 'd' } } } }, /files/],
+    ['of a range that is none', { scheduler: { addressRanges: ['10.0.0.0/33'] } }, /addressRanges/],
+    ['of a Secret that no Secret can be called', { tls: { secretName: 'A_b' } }, /secretName/],
+    ['of a Lease with an empty part', { leaseName: 'a..b' }, /leaseName/],
+    [
+      'of alerts that do not exist, to leave out',
+      { monitoring: { prometheusRule: { disabled: ['Mine'] } } },
+      /disabled/,
+    ],
+    [
+      'of a tag that a digest overrides',
+      { image: { tag: '1', digest: `sha256:${'0'.repeat(64)}` } },
+      /image\.tag: image\.digest decides .* set image\.digest to an empty string/,
+    ],
+    [
+      'of users of their own, of agents on the network of the host',
+      { agent: { hostNetwork: true, hostUsers: false } },
+      /agent\.hostUsers: .* set it to null/,
+    ],
     ['of two places for the same rules', { rules: { configMaps: { accelerators: 'mine' } } }, /already/],
   ];
 
@@ -170,7 +197,10 @@ describe('values are refused', () => {
   test('at every level, as every object of the schema is closed or of one kind of value', () => {
     const schema = JSON.parse(readFileSync(path.join(CHART, 'values.schema.json'), 'utf8')) as Schema;
     const handedOn = ['affinity', 'topologySpreadConstraints[]', 'scrapers[]', 'objectSelector', 'global'];
-    const allowed = [...handedOn, 'extraEnv[]', 'extraVolumes[]', 'extraVolumeMounts[]'];
+    const ofPods = ['updateStrategy', 'dnsConfig', 'hostAliases[]', 'podSecurityContext', 'containerSecurityContext'];
+    const lists = ['extraEnv[]', 'extraVolumes[]', 'extraVolumeMounts[]', 'extraObjects[]', 'egress.agent[]'];
+    const more = ['egress.coordinator[]', 'relabelings[]', 'metricRelabelings[]'];
+    const allowed = [...handedOn, ...ofPods, ...lists, ...more];
     expect(openObjects(schema, '').filter((place) => !allowed.some((name) => place.endsWith(`.${name}`)))).toEqual([]);
   });
 
@@ -212,7 +242,8 @@ describe('the configuration files', () => {
   });
 
   test('of an agent hold nothing of Gitpod, and no parser is needed without a file', async () => {
-    const { args } = containerOf(await renderObjects(helm, { gitpod: { wsDaemonPort: 8081 } }), 'DaemonSet');
+    const gitpod = { enabled: true, wsDaemonPort: 8081 };
+    const { args } = containerOf(await renderObjects(helm, { gitpod }), 'DaemonSet');
     expect(args).toEqual(['--listen=[::]:8086']);
   });
 
@@ -320,7 +351,7 @@ describe('services', () => {
   test('are probed at sockets where agents see them and may use them', () => {
     const agent = workloads(everything).find(({ kind }) => kind === 'DaemonSet')?.template.spec;
     expect(agent?.containers[0]?.args).toContain('--probe-paths=/var/lib/kubelet/plugins,/run/mirror');
-    expect(agent?.['securityContext']).toEqual({
+    expect(agent?.['securityContext']).toMatchObject({
       runAsUser: 0,
       runAsGroup: 0,
       seccompProfile: { type: 'RuntimeDefault' },
@@ -334,6 +365,16 @@ describe('services', () => {
       mountPath: '/var/lib/kubelet/plugins',
       readOnly: true,
       mountPropagation: 'HostToContainer',
+    });
+  });
+
+  test('are probed at sockets of a group without uid 0', async () => {
+    const agent = { probePaths: ['/run/driver'], supplementalGroups: [0, 1234] };
+    const pod = workloads(await renderObjects(helm, { agent })).find(({ kind }) => kind === 'DaemonSet')?.template.spec;
+    expect(pod?.['securityContext']).toEqual({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+      supplementalGroups: [0, 1234],
     });
   });
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { expect, test } from 'vitest';
 import { ROOT } from '../tidy/sources.ts';
 
@@ -19,13 +20,21 @@ function rules(): { resource: string; verbs: string }[] {
   );
 }
 
-test('deploy/README.md names every right of the coordinator in the cluster, with its verbs', () => {
+/** The same of the Roles by which it watches. */
+const OF_ROLES = Object.values<WatchedResource>(WATCHED)
+  .filter(({ role }) => role)
+  .flatMap(({ group, resource, verbs, hasStatus }) => [
+    { resource: group ? `${resource}.${group}` : resource, verbs: verbs.join() },
+    ...(hasStatus ? [{ resource: `${resource}/status`, verbs: 'patch' }] : []),
+  ]);
+
+test('deploy/README.md names every right of the coordinator in the cluster, and to watch, with its verbs', () => {
   const paragraph =
     read('deploy/README.md')
       .split('\n')
       .find((line) => line.startsWith('The rights of the coordinator')) ?? '';
   const parts = paragraph.split(/;|, and /);
-  const missing = rules().filter(({ resource, verbs }) => {
+  const missing = [...rules(), ...OF_ROLES].filter(({ resource, verbs }) => {
     const word = new RegExp(`(^|[\\s\`])${resource.replaceAll('.', '\\.')}[\\s\`]`);
     return !parts.some((part) => word.test(part) && part.includes(`\`${verbs}\``));
   });

@@ -9,6 +9,7 @@ import type { RigCluster } from '../rig/cluster.ts';
 import { Program } from '../rig/program.ts';
 
 const RELEASE = ['rollcall', '--namespace', 'rollcall'];
+const VALUES = ['--set', 'gitpod.enabled=true'];
 const JOB = '/apis/batch/v1/namespaces/rollcall/jobs/rollcall-uninstall';
 const DEPLOYMENT = '/apis/apps/v1/namespaces/rollcall/deployments/rollcall-coordinator';
 
@@ -27,7 +28,7 @@ export async function releasedCluster(firstTree: string): Promise<ReleasedCluste
   const [helm, controlPlane] = await Promise.all([ensureHelm(), startControlPlane()]);
   const { api, kubeconfig, kubectl } = controlPlane;
   const install = (tree: string) =>
-    helm(['install', ...RELEASE, path.join(tree, 'deploy/chart'), '--create-namespace'], { kubeconfig });
+    helm(['install', ...RELEASE, path.join(tree, 'deploy/chart'), ...VALUES, '--create-namespace'], { kubeconfig });
   await createServiceAccount(api, 'default', 'default');
   await install(firstTree);
   const tokenOf = (serviceAccount: string) =>
@@ -76,7 +77,7 @@ export async function releasedCluster(firstTree: string): Promise<ReleasedCluste
     stop: () => controlPlane.stop(),
     install,
     upgrade: (tree, args = []) =>
-      helm(['upgrade', ...RELEASE, path.join(tree, 'deploy/chart'), ...args], { kubeconfig }),
+      helm(['upgrade', ...RELEASE, path.join(tree, 'deploy/chart'), ...VALUES, ...args], { kubeconfig }),
     rollback: () => helm(['rollback', ...RELEASE], { kubeconfig }),
     uninstall,
   };

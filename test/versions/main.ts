@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { ensureBinaries } from '../control-plane/binaries.ts';
 import { readEnvironment } from '../control-plane/environment.ts';
-import { CORE, VERSIONS } from './versions.ts';
+import { testsFor, VERSIONS } from './versions.ts';
 
 /** Runs the core of the end-to-end tests on the API server of each version in turn; exits with 1 if a version fails. */
 const root = path.resolve(import.meta.dirname, '../..');
@@ -20,7 +20,7 @@ for (const version of wanted.length > 0 ? wanted : VERSIONS) {
   // What is not in this directory is found where it always is: etcd and kubectl of the newest version.
   // biome-ignore lint/style/noProcessEnv: vitest needs all of it
   const env = { ...process.env, KUBEBUILDER_ASSETS: path.dirname(apiServer) };
-  const vitest = ['vitest', 'run', '--project', 'e2e', '--project', 'e2e-alone', ...CORE];
+  const vitest = ['vitest', 'run', '--project', 'e2e', '--project', 'e2e-alone', ...testsFor(version)];
   const { status } = spawnSync('npx', vitest, { cwd: root, env, stdio: 'inherit' });
   results.push(`Kubernetes ${version}: ${status === 0 ? 'passed' : 'failed'}`);
   if (status !== 0) process.exitCode = 1;

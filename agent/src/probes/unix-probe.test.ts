@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ProbePaths } from './probe-paths.ts';
@@ -118,19 +118,29 @@ describe('a probe of a Unix socket', () => {
     await eventually(async () => expect(await ask()).toBe('soft: unix SOCKET takes no more connections (EAGAIN)'));
   });
 
-  it.runIf(process.getuid?.() === 0)('reports that the agent is not permitted', async () => {
+  const GROUP = 1234;
+  it.runIf(process.getuid?.() === 0).each([
+    ['root alone, in vain', 0o700, [], false],
+    ['its group, as a member of it', 0o660, [GROUP], true],
+    ['its group, in vain as a member of another', 0o660, [GROUP + 1], false],
+    ['its group for reading, in vain as a member of it', 0o640, [GROUP], false],
+  ])('asks without uid 0 a socket that is open to %s', async (_, mode, groups, isPermitted) => {
     const { file } = watched();
     await listenAt(file, silent());
     chmodSync(path.dirname(file), 0o755);
-    chmodSync(file, 0o700);
+    chownSync(file, 0, GROUP);
+    chmodSync(file, mode);
     // A thread cannot change its user, so another process asks. That one may not be permitted to read the source later.
     const program = `
       const { askOnce } = await import(${JSON.stringify(new URL('./testing/ask-once.ts', import.meta.url))});
+      process.setgroups(${JSON.stringify(groups)});
+      process.setgid(65534);
       process.setuid(65534);
       const path = ${JSON.stringify(file)};
       const { verdict, evidence } = await askOnce({ kind: 'unix', path })({ path }, new AbortController().signal);
       process.stdout.write(verdict + " " + evidence);`;
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
-    expect(stdout).toBe(`soft unix ${file} is not permitted to this agent (EACCES)`);
+    const refused = `soft unix ${file} is not permitted to this agent (EACCES)`;
+    expect(stdout.replace(/^healthy .*/, 'healthy')).toBe(isPermitted ? 'healthy' : refused);
   });
 });

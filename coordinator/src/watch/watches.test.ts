@@ -307,7 +307,7 @@ test('a service has a problem while ResourceSlices that it asks for may not be w
   await settle();
   expect(watches.problemOf(serviceOf())).toBeUndefined();
   expect(watches.problemOf(WITH_DRA)).toBe(
-    'The coordinator may not watch ResourceSlices: grant it the verbs list and watch on resourceslices.resource.k8s.io',
+    'The coordinator may not watch ResourceSlices: add resourceslices to watchResources in the chart, or grant it the verbs list and watch on resourceslices.resource.k8s.io',
   );
   api.refused.delete(SLICES);
   await api.clock.advance(29_000);

@@ -189,7 +189,7 @@ export type Watches = {
 const NODE_FEATURES_PAGE = 50;
 
 const NO_SLICES =
-  'The coordinator may not watch ResourceSlices: grant it the verbs list and watch on resourceslices.resource.k8s.io';
+  'The coordinator may not watch ResourceSlices: add resourceslices to watchResources in the chart, or grant it the verbs list and watch on resourceslices.resource.k8s.io';
 
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {

@@ -20,31 +20,62 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- toYaml (merge $labels $root.Values.commonLabels) -}}
 {{- end }}
 
+{{- /* Labels and annotations of an object, below its metadata; (list . "agent" labels annotations). */}}
+{{- define "rollcall.metadata" -}}
+labels:
+  {{- include "rollcall.labels" . | nindent 2 }}
+{{- $own := dict }}
+{{- if gt (len .) 3 }}{{ $own = index . 3 }}{{ end }}
+{{- with merge (dict) $own (index . 0).Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- /* Labels of pods. They do not change with the version of the chart, or each would replace every pod. */}}
+{{- define "rollcall.podLabels" -}}
+{{- $more := dict -}}
+{{- if gt (len .) 2 }}{{ $more = index . 2 }}{{ end -}}
+{{- toYaml (merge (include "rollcall.selector" . | fromYaml) $more (index . 0).Values.commonLabels) -}}
+{{- end }}
+
 {{- define "rollcall.image" -}}
+{{- $registry := (.Values.global | default dict).imageRegistry | default .Values.image.registry -}}
 {{- with .Values.image -}}
-{{- if .registry }}{{ trimSuffix "/" .registry }}/{{ end -}}
+{{- with $registry }}{{ trimSuffix "/" . }}/{{ end -}}
 {{ .repository }}
 {{- if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end -}}
 {{- end -}}
 {{- end }}
 
+{{- /* What all pods have in common; (list . .Values.agent). */}}
+{{- define "rollcall.pod" -}}
+{{- $root := index . 0 -}}
+{{- $of := pick (index . 1) "nodeSelector" "dnsPolicy" "dnsConfig" "hostAliases" "hostUsers" -}}
+{{- $secrets := $root.Values.image.pullSecrets -}}
+{{- range ($root.Values.global | default dict).imagePullSecrets -}}
+{{- $secrets = append $secrets (ternary (dict "name" .) . (kindIs "string" .)) -}}
+{{- end -}}
+{{- $_ := set $of "imagePullSecrets" $secrets -}}
+{{- range $name, $value := $of -}}
+{{- if or $value (kindIs "bool" $value) }}
+{{ toYaml (dict $name $value) }}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{- /* What a pod and its only container may do; it satisfies the Pod Security level restricted. */}}
 {{- define "rollcall.podSecurity" -}}
-runAsNonRoot: true
-{{- with .Values.runAsUser }}
-runAsUser: {{ . }}
-runAsGroup: {{ . }}
-fsGroup: {{ . }}
-{{- end }}
-seccompProfile:
-  type: RuntimeDefault
+{{- $own := dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault") -}}
+{{- with .Values.runAsUser -}}
+{{- range $field := list "runAsUser" "runAsGroup" "fsGroup" }}{{ $_ := set $own $field (int64 $.Values.runAsUser) }}{{ end -}}
+{{- end -}}
+{{- toYaml (mergeOverwrite $own .Values.podSecurityContext) -}}
 {{- end }}
 
 {{- define "rollcall.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
+{{- $own := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) -}}
+{{- toYaml (mergeOverwrite $own .Values.containerSecurityContext) -}}
 {{- end }}
 
 {{- /* HOST:PORT of a listener; (list . 8086). */}}
@@ -83,15 +114,15 @@ capabilities:
 {{- end }}
 
 {{- /*
-Default affinity of coordinators: like agents, not on virtual nodes (AWS Fargate, Virtual Kubelet); and rather not on nodes
-with workspaces, since a process that breaks out of a workspace should not find the coordinator's token there.
+Default affinity of coordinators: like agents, on nodes of the image's architectures, and not on virtual ones (AWS Fargate,
+Virtual Kubelet); and rather not on nodes with workspaces, since a process that breaks out of a workspace should not find
+the coordinator's token there. None if the value is null.
 */}}
 {{- define "rollcall.coordinator.affinity" -}}
 {{- if .Values.coordinator.affinity -}}
 {{- toYaml .Values.coordinator.affinity -}}
-{{- else -}}
-{{- $real := list (dict "key" "eks.amazonaws.com/compute-type" "operator" "NotIn" "values" (list "fargate")) -}}
-{{- $real = append $real (dict "key" "type" "operator" "NotIn" "values" (list "virtual-kubelet")) -}}
+{{- else if hasKey .Values.coordinator "affinity" -}}
+{{- $real := include "rollcall.source.nodes" . | fromJsonArray -}}
 {{- $away := list -}}
 {{- range list "gitpod.io/workload_workspace_regular" "gitpod.io/workload_workspace_headless" -}}
 {{- $away = append $away (dict "key" . "operator" "DoesNotExist") -}}

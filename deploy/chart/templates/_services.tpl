@@ -21,6 +21,20 @@
 {{- $namespaces | uniq | sortAlpha | toJson -}}
 {{- end }}
 
+{{- /* The resources that only some rules and checks ask for, where the values contain such a rule or check. */}}
+{{- define "rollcall.watchResources" -}}
+{{- $resources := .Values.watchResources -}}
+{{- $rules := toJson .Values.rules.files -}}
+{{- if contains "dra:" $rules }}{{ $resources = append $resources "resourceslices" }}{{ end -}}
+{{- if contains "nfd:" $rules }}{{ $resources = append $resources "nodefeatures" }}{{ end -}}
+{{- range $spec := values (omit .Values.services "allowedPrefixes") -}}
+{{- range include "rollcall.services.checks" $spec | fromJsonArray -}}
+{{- if .dra }}{{ $resources = append $resources "resourceslices" }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $resources -}}
+{{- end }}
+
 {{- define "rollcall.gitpod.namespace" -}}
 {{- .Values.gitpod.namespace | default (include "rollcall.source.gitpodNamespace" .) -}}
 {{- end }}
@@ -85,7 +99,7 @@
 {{- $isBelow := false -}}
 {{- range $root.Values.agent.probePaths }}{{ if hasPrefix (printf "%s/" .) $path }}{{ $isBelow = true }}{{ end }}{{ end -}}
 {{- if not $isBelow -}}
-{{- fail (printf "%s.%s: %s is below none of agent.probePaths: add %s to them, which takes uid 0 and the Pod Security level privileged" $field $name $path (dir $path)) -}}
+{{- fail (printf "%s.%s: %s is below none of agent.probePaths: add %s to them, which takes uid 0 (or agent.supplementalGroups) and the Pod Security level privileged" $field $name $path (dir $path)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

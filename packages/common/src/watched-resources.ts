@@ -19,13 +19,15 @@ export type WatchedResource = {
   /** Plural, as in messages and /readyz. */
   title: string;
   when: WatchedWhen;
+  /** How the terms of rules begin that ask for it. */
+  term?: string;
   unlisted: Unlisted;
   /** Verbs that the coordinator needs. */
   verbs: readonly string[];
   /** Whether the coordinator writes the status, by patch. */
   hasStatus?: true;
-  /** Whether each namespace is granted by a Role of its own. */
-  byNamespace?: true;
+  /** Last word of the names of the Roles that grant the rights in single namespaces. Without it, the ClusterRole does. */
+  role?: 'pods' | 'workspaces' | 'pools';
   /** Everything is listed anew after so long, in milliseconds: no event tells that a change of the CRD changed what is read. */
   relistMs?: number;
 };
@@ -55,7 +57,7 @@ export const WATCHED = {
     when: 'always',
     unlisted: 'wait',
     verbs: WATCH,
-    byNamespace: true,
+    role: 'pods',
   },
   workspaces: {
     group: 'workspace.gitpod.io',
@@ -65,6 +67,7 @@ export const WATCHED = {
     when: 'gitpod',
     unlisted: 'empty',
     verbs: WATCH,
+    role: 'workspaces',
     relistMs: CRD_RELIST_MS,
   },
   nodePoolLabels: {
@@ -76,6 +79,7 @@ export const WATCHED = {
     unlisted: 'empty',
     verbs: WATCH,
     hasStatus: true,
+    role: 'pools',
     relistMs: CRD_RELIST_MS,
   },
   nodePoolLabelSets: {
@@ -87,6 +91,7 @@ export const WATCHED = {
     unlisted: 'empty',
     verbs: WATCH,
     hasStatus: true,
+    role: 'pools',
     relistMs: CRD_RELIST_MS,
   },
   nodeServices: {
@@ -126,6 +131,7 @@ export const WATCHED = {
     resource: 'resourceslices',
     title: 'ResourceSlices',
     when: 'rule-or-check',
+    term: 'dra:',
     unlisted: 'unknown',
     verbs: WATCH,
   },
@@ -135,6 +141,7 @@ export const WATCHED = {
     resource: 'nodefeatures',
     title: 'NodeFeatures',
     when: 'rule',
+    term: 'nfd:',
     unlisted: 'empty',
     verbs: WATCH,
   },

@@ -29,6 +29,7 @@ const TAINT = 'service.rollcall.dev/mirror';
 let installation: Installation;
 beforeAll(async () => {
   installation = await Installation.start({
+    gitpod: { enabled: true },
     rules: { accelerators: false },
     services: { allowedPrefixes: ['service.rollcall.dev/', 'StorageReady'] },
     pools: { allowedPrefixes: ['team/'] },

@@ -1,7 +1,9 @@
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { renderChart } from '../../chart/render.ts';
 import { createNode } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
+import { ensureHelm } from '../../helm/helm.ts';
 import { type EmbeddedRig, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import type { Rig } from '../../rig/rig.ts';
 import { nodeService } from '../services/node-services.ts';
@@ -42,7 +44,11 @@ beforeAll(async () => {
   await kubectl(['apply', '-f', path.join(DEPLOY, 'crds')]);
   await kubectl(['wait', '--for=condition=Established', 'crd/nodepoollabels.rollcall.dev']);
   // The DaemonSet and the Deployment are objects that no controller acts on here.
-  await kubectl(['apply', '--server-side', '--force-conflicts', '-f', path.join(DEPLOY, 'manifests/install.yaml')]);
+  const rendered = await renderChart(await ensureHelm(), { gitpod: { enabled: true } }, [
+    '--no-hooks',
+    '--set=crds.install=false',
+  ]);
+  await kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], { stdin: rendered });
   await rig.allReady(60_000);
   await kubectl(['label', 'node', CONFLICTING, 'tier=silver', '--field-manager=somebody']);
   await kubectl(['label', 'nodes', '--all', 'agentpool=pool1']);

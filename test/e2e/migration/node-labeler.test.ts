@@ -63,7 +63,7 @@ describe.each([
   /** Its service died without its pod: the predecessor has not looked again. */
   let stale: SimulatedNode;
   beforeAll(async () => {
-    stage = await MigrationStage.start();
+    stage = await MigrationStage.start({ gitpod: { enabled: true } });
     await stage.lookOn(config);
     ready = await stage.rig.addNode({ labels: WORKSPACE_NODE });
     stale = await stage.rig.addNode({ labels: WORKSPACE_NODE });

@@ -1,5 +1,17 @@
-import { ANY_OBJECT, NOT_VIRTUAL, OBJECTS, PODS_OR_SHARE, RESOURCES, STRING_MAP, TOLERATIONS } from './kubernetes.ts';
+import {
+  ANNOTATIONS,
+  ANY_OBJECT,
+  LABELS,
+  NAME_OR_NONE,
+  OBJECTS,
+  ON_REAL_NODES,
+  PATH,
+  PODS_OR_SHARE,
+  RESOURCES,
+  TOLERATIONS,
+} from './kubernetes.ts';
 import { AGENT_CHART_OPTIONS } from './options.ts';
+import { POD_VALUES } from './pod-values.ts';
 import { configuration, count, flag, leaf, section, text } from './value.ts';
 
 const COMMAND = {
@@ -31,13 +43,18 @@ export const AGENT_VALUES = section('The agent, on every node.', {
     false,
   ),
   probePaths: leaf(
-    'Directories of the node below which agents may probe Unix sockets and files of NodeServices, such as /var/lib/kubelet/plugins. They are mounted read-only, and agents run as uid 0, without any capability: the namespace needs the Pod Security level privileged, not restricted or baseline.',
-    { type: 'array', items: { type: 'string', pattern: '^(/[^/,]+)+$' } },
+    'Directories of the node below which agents may probe Unix sockets and files of NodeServices, such as /var/lib/kubelet/plugins. They are mounted read-only, and agents run as uid 0, without any capability, unless supplementalGroups is set: the namespace needs the Pod Security level privileged, not restricted or baseline.',
+    { type: 'array', uniqueItems: true, items: { type: 'string', pattern: `^${PATH}$` } },
+    [],
+  ),
+  supplementalGroups: leaf(
+    'Numbers of groups by which agents may use the sockets and files below probePaths, so that they do not run as uid 0. A group needs write permission to connect to a socket.',
+    { type: 'array', items: { type: 'integer', minimum: 0, maximum: 2_147_483_647 } },
     [],
   ),
   featuresDir: leaf(
     "Directory of the node with NFD's feature files, such as /etc/kubernetes/node-feature-discovery/features.d, from which agents answer the terms nfd:local.… of rules; empty: none. It is mounted read-only. Not allowed at the Pod Security level restricted.",
-    { type: 'string', pattern: '^((/[^/]+)+)?$' },
+    { type: 'string', pattern: `^(${PATH})?$` },
     '',
   ),
   hostNetwork: flag(
@@ -52,22 +69,27 @@ export const AGENT_VALUES = section('The agent, on every node.', {
       maxUnavailable: leaf('Number or percentage of nodes that may have no agent.', PODS_OR_SHARE, ''),
     },
   ),
+  updateStrategy: leaf('Replaces rollingUpdate, as in a DaemonSet, such as {type: OnDelete}.', ANY_OBJECT, {}),
   resources: leaf('Resources of the container.', RESOURCES, {
     requests: { cpu: '10m', memory: '80Mi' },
     limits: { cpu: '500m', memory: '160Mi' },
   }),
-  priorityClassName: text('Name of an existing PriorityClass; empty: the one of priorityClass.', ''),
-  nodeSelector: leaf('Nodes that get an agent.', STRING_MAP, { 'kubernetes.io/os': 'linux' }),
+  priorityClassName: text('Name of an existing PriorityClass; empty: the one of priorityClass.', '', {
+    pattern: NAME_OR_NONE,
+  }),
+  nodeSelector: leaf('Nodes that get an agent.', LABELS, { 'kubernetes.io/os': 'linux' }),
   tolerations: leaf(
     'Taints that agents tolerate in addition to every taint with the effect NoSchedule; by default all.',
     TOLERATIONS,
     [{ operator: 'Exists' }],
   ),
-  affinity: leaf('Affinity of the pods; by default they avoid virtual nodes.', ANY_OBJECT, NOT_VIRTUAL),
-  podLabels: leaf('Additional labels of the pods.', STRING_MAP, {}),
-  podAnnotations: leaf('Annotations of the pods.', STRING_MAP, {}),
-  serviceAccountAnnotations: leaf('Annotations of the service account.', STRING_MAP, {}),
+  affinity: leaf('Affinity of the pods; by default they avoid virtual nodes.', ANY_OBJECT, ON_REAL_NODES),
+  podLabels: leaf('Additional labels of the pods.', LABELS, {}),
+  podAnnotations: leaf('Annotations of the pods.', ANNOTATIONS, {}),
+  serviceAccountAnnotations: leaf('Annotations of the service account.', ANNOTATIONS, {}),
+  ...POD_VALUES,
   terminationGracePeriodSeconds: count('Time for the last report when the agent stops, in seconds.', 15, 1, 300),
+  extraArgs: leaf('Additional arguments of the program.', { type: 'array', items: { type: 'string' } }, []),
   extraEnv: leaf('Additional environment variables, as in a container of Kubernetes.', OBJECTS, []),
   extraVolumes: leaf('Additional volumes.', OBJECTS, []),
   extraVolumeMounts: leaf('Additional volume mounts.', OBJECTS, []),

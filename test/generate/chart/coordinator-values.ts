@@ -1,5 +1,15 @@
-import { ANY_OBJECT, OBJECTS, PODS_OR_SHARE, RESOURCES, STRING_MAP, TOLERATIONS } from './kubernetes.ts';
+import {
+  ANNOTATIONS,
+  ANY_OBJECT,
+  LABELS,
+  NAME_OR_NONE,
+  OBJECTS,
+  PODS_OR_SHARE,
+  RESOURCES,
+  TOLERATIONS,
+} from './kubernetes.ts';
 import { COORDINATOR_CHART_OPTIONS } from './options.ts';
+import { POD_VALUES } from './pod-values.ts';
 import { configuration, count, flag, leaf, section, text } from './value.ts';
 
 /** With which flags of V8 the coordinator runs. */
@@ -16,6 +26,11 @@ export const COORDINATOR_VALUES = section('The coordinator. One replica leads, t
   ),
   config: configuration('CoordinatorConfiguration.', COORDINATOR_CHART_OPTIONS),
   replicas: count('Number of replicas.', 2, 0, 9),
+  updateStrategy: leaf(
+    'Strategy of the Deployment; empty: one new pod at a time, before an old one stops.',
+    ANY_OBJECT,
+    {},
+  ),
   podDisruptionBudget: section('Number of replicas that may be drained at once.', {
     enabled: flag('Install a PodDisruptionBudget.', true),
     maxUnavailable: leaf('Number or percentage of replicas.', { ...PODS_OR_SHARE, pattern: '^[0-9]+%$' }, 1),
@@ -24,14 +39,20 @@ export const COORDINATOR_VALUES = section('The coordinator. One replica leads, t
     requests: { cpu: '100m', memory: '128Mi' },
     limits: { cpu: '2', memory: '1Gi' },
   }),
-  priorityClassName: text('Name of an existing PriorityClass; empty: the one of priorityClass.', ''),
-  nodeSelector: leaf('Nodes on which the coordinator may run.', STRING_MAP, { 'kubernetes.io/os': 'linux' }),
+  priorityClassName: text('Name of an existing PriorityClass; empty: the one of priorityClass.', '', {
+    pattern: NAME_OR_NONE,
+  }),
+  nodeSelector: leaf('Nodes on which the coordinator may run.', LABELS, { 'kubernetes.io/os': 'linux' }),
   tolerations: leaf(
     'Taints that the coordinator tolerates in addition to every taint with the effect NoSchedule.',
     TOLERATIONS,
     [],
   ),
-  affinity: leaf('Affinity of the pods; empty: they avoid virtual nodes, and nodes for workspaces.', ANY_OBJECT, {}),
+  affinity: leaf(
+    'Affinity of the pods; empty: they avoid virtual nodes, and nodes for workspaces; null: none.',
+    ANY_OBJECT,
+    {},
+  ),
   awayFromWorkspaces: text(
     'If affinity is empty: whether the coordinator should or must avoid nodes for workspaces.',
     'preferred',
@@ -43,11 +64,13 @@ export const COORDINATOR_VALUES = section('The coordinator. One replica leads, t
     enabled: flag('Install a FlowSchema and a priority level for its Lease and TokenReviews.', true),
   }),
   topologySpreadConstraints: leaf('Spread of the replicas; empty: over nodes and zones if possible.', OBJECTS, []),
-  podLabels: leaf('Additional labels of the pods.', STRING_MAP, {}),
-  podAnnotations: leaf('Annotations of the pods.', STRING_MAP, {}),
-  serviceAccountAnnotations: leaf('Annotations of the service account.', STRING_MAP, {}),
-  serviceAnnotations: leaf('Annotations of the Service.', STRING_MAP, {}),
+  podLabels: leaf('Additional labels of the pods.', LABELS, {}),
+  podAnnotations: leaf('Annotations of the pods.', ANNOTATIONS, {}),
+  serviceAccountAnnotations: leaf('Annotations of the service account.', ANNOTATIONS, {}),
+  serviceAnnotations: leaf('Annotations of the Service.', ANNOTATIONS, {}),
+  ...POD_VALUES,
   terminationGracePeriodSeconds: count('Time to finish writes and to release the Lease, in seconds.', 15, 1, 300),
+  extraArgs: leaf('Additional arguments of the program.', { type: 'array', items: { type: 'string' } }, []),
   extraEnv: leaf('Additional environment variables, as in a container of Kubernetes.', OBJECTS, []),
   extraVolumes: leaf('Additional volumes, such as the CA for registryFacadeCaFile.', OBJECTS, []),
   extraVolumeMounts: leaf('Additional volume mounts.', OBJECTS, []),

@@ -47,6 +47,7 @@ function about(): object {
   });
   return {
     home: PROJECT.home,
+    icon: `${PROJECT.source}/raw/v${VERSION}/deploy/chart/icon.svg`,
     sources: [PROJECT.source],
     maintainers: PROJECT.maintainers,
     keywords: ['nodes', 'labels', 'taints', 'readiness', 'daemonset', 'hardware', 'node-feature-discovery'],

@@ -15,17 +15,32 @@ export type Draft = {
 };
 
 /** What watches the programs, by the name of its template. The arguments are what stands for values of the chart. */
-export function monitoringDrafts(namespace: string, interval: string, rules: RuleSettings): Record<string, Draft> {
+export function monitoringDrafts(
+  namespace: string,
+  interval: string,
+  relabelings: string,
+  rules: RuleSettings,
+): Record<string, Draft> {
   return {
-    'monitoring/pod-monitors.yaml': draft('podMonitor', 'What is scraped.', podMonitors({ namespace }, interval)),
+    'monitoring/pod-monitors.yaml': draft(
+      'podMonitor',
+      'What is scraped.',
+      podMonitors({ namespace }, interval),
+      (text) => text.replaceAll(/( targetLabel: node\n)/g, `$1${relabelings}\n`),
+    ),
     'monitoring/prometheus-rule.yaml': draft('prometheusRule', 'The alerts.', [prometheusRule({ namespace }, rules)]),
     'monitoring/dashboard.yaml': draft('dashboard', 'The dashboard.', [dashboardConfigMap({ namespace })]),
   };
 }
 
-function draft(value: string, about: string, objects: readonly MonitoringObject[]): Draft {
+function draft(
+  value: string,
+  about: string,
+  objects: readonly MonitoringObject[],
+  change = (text: string) => text,
+): Draft {
   return {
-    manifest: generatedYaml(about, ...objects.map(unlabelled)),
+    manifest: change(generatedYaml(about, ...objects.map(unlabelled))),
     condition: `.Values.monitoring.${value}.enabled`,
     labels: `list . "monitoring" .Values.monitoring.${value}.labels`,
   };

@@ -40,8 +40,7 @@ kind: ConfigMap
 metadata:
   name: rollcall-scheduler
   namespace: {{ .Release.Namespace | quote }}
-  labels:
-    {{- include "rollcall.labels" (list . "scheduler") | nindent 4 }}
+  {{- include "rollcall.metadata" (list . "scheduler") | nindent 2 }}
 data:
   config.yaml: |
 ${configuration.replace(/^(?=.)/gm, '    ')}{{- end }}

@@ -1,9 +1,7 @@
 import { NODE_HOLD_SPEC } from '../manifests/node-hold.ts';
 import { NODE_SERVICE_SPEC } from '../manifests/node-service.ts';
-import { closed } from './kubernetes.ts';
+import { closed, DNS_SUBDOMAIN } from './kubernetes.ts';
 import type { Entries, Schema } from './value.ts';
-
-const DNS_SUBDOMAIN = '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$';
 
 /** NodeServices of the release. No name of an object has a capital letter, as `allowedPrefixes` has. */
 export const NODE_SERVICES: Entries = {

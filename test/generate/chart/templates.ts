@@ -13,7 +13,9 @@ import { manifestText } from '../manifests/manifest.ts';
 import { poolLabelsPolicies } from '../manifests/pool-labels-policy.ts';
 import { DEFAULT_SETTINGS, type PolicySettings } from '../manifests/settings.ts';
 import { GATE_SELECTOR, startupTaintPolicy } from '../manifests/startup-taint-policy.ts';
+import { watchRoles } from '../manifests/watch-rights.ts';
 import { acceleratorRulesConfigMap } from '../rules/files.ts';
+import { REAL_NODES } from './kubernetes.ts';
 import { type Draft, monitoringDrafts } from './monitoring.ts';
 import { schedulerTemplate } from './scheduler.ts';
 
@@ -37,6 +39,16 @@ const PLACEHOLDERS = {
   conditions: ['xx-conditions-xx', '{{ ne (toString .Values.coordinator.config.servicesConditions) "false" | quote }}'],
   objectSelector: ['xx-object-selector-xx', '{{ include "rollcall.gateSelector" . }}'],
   interval: ['xx-interval-xx', '{{ .Values.monitoring.podMonitor.interval }}'],
+  relabelings: [
+    'xx-relabelings-xx',
+    `        {{- with .Values.monitoring.podMonitor.relabelings }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- with .Values.monitoring.podMonitor.metricRelabelings }}
+      metricRelabelings:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}`,
+  ],
   runbooks: ['xx-runbooks-xx', '{{ trimSuffix "/" .Values.monitoring.prometheusRule.runbookUrl }}'],
 } as const;
 
@@ -82,7 +94,7 @@ export function chartTemplates(): Record<string, string> {
       labels: OF_COORDINATOR,
     },
     ...crdDrafts(),
-    ...monitoringDrafts(SETTINGS.namespace, word('interval'), {
+    ...monitoringDrafts(SETTINGS.namespace, word('interval'), word('relabelings'), {
       runbooks: word('runbooks'),
       threshold: ({ name }) => `xx-threshold-${name}-xx`,
     }),
@@ -120,8 +132,7 @@ function crdDrafts(): Record<string, Draft> {
     {
       manifest: manifestText([crd]),
       condition: '.Values.crds.install',
-      labels: OF_COORDINATOR,
-      annotations: '{{- if .Values.crds.keep }}\n  annotations:\n    helm.sh/resource-policy: keep\n  {{- end }}',
+      labels: `${OF_COORDINATOR} dict (ternary (dict "helm.sh/resource-policy" "keep") dict .Values.crds.keep)`,
     },
   ]);
   return Object.fromEntries(entries);
@@ -138,12 +149,17 @@ function template({ condition, ...draft }: Draft): string {
 
 function body({ manifest, labels, annotations }: Omit<Draft, 'condition'>): string {
   let text = manifest.replace(/^#.*\n/, '').replaceAll('{{', '{{ "{{" }}');
-  text = text.replace(
-    /^metadata:\n {2}name: .*\n/gm,
-    (head) =>
-      `${head}  labels:\n    {{- include "rollcall.labels" (${labels}) | nindent 4 }}\n${annotations ? `  ${annotations}\n` : ''}`,
+  text = text.replace(/^metadata:\n {2}name: .*\n/gm, (head) =>
+    annotations
+      ? `${head}  labels:\n    {{- include "rollcall.labels" (${labels}) | nindent 4 }}\n  ${annotations}\n`
+      : `${head}  {{- include "rollcall.metadata" (${labels}) | nindent 2 }}\n`,
   );
   for (const [placeholder, expression] of Object.values(PLACEHOLDERS)) text = text.replaceAll(placeholder, expression);
+  text = text.replace(
+    /^ {8}- alert: (\w+)\n( {10}.*\n)*/gm,
+    (rule, name: string) =>
+      `        {{- if not (has "${name}" .Values.monitoring.prometheusRule.disabled) }}\n${rule}        {{- end }}\n`,
+  );
   text = text.replace(/xx-threshold-(\w+)-xx/g, '{{ .Values.monitoring.prometheusRule.thresholds.$1 }}');
   if (text.includes('xx-')) throw new Error('A placeholder stands where the chart does not look for it');
   return text;
@@ -163,6 +179,8 @@ function sourceHelpers(): string {
     readyLabel: readyLabel('%s', '%s'),
     notReadyTaint: notReadyTaint('%s'),
     gateSelector: GATE_SELECTOR,
+    watchRoles: watchRoles(),
+    nodes: REAL_NODES,
   };
   const defined = Object.entries(constants).map(([name, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);

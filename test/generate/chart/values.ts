@@ -1,4 +1,5 @@
 import type { OptionTable } from '@rollcall/common/config/option.ts';
+import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { DEFAULT_SERVICE_PREFIXES } from '../manifests/settings.ts';
 import { ALERTS } from '../monitoring/alerts.ts';
 import { DASHBOARD_LABELS } from '../monitoring/dashboard.ts';
@@ -6,7 +7,17 @@ import { SCRAPE_INTERVAL } from '../monitoring/pod-monitors.ts';
 import { RUNBOOKS_URL } from '../project.ts';
 import { AGENT_VALUES } from './agent-values.ts';
 import { COORDINATOR_VALUES } from './coordinator-values.ts';
-import { ANY_OBJECT, NAMES, OBJECTS, STRING_MAP } from './kubernetes.ts';
+import {
+  ANNOTATIONS,
+  ANY_OBJECT,
+  DNS_SUBDOMAIN,
+  keyed,
+  LABELS,
+  NAME_OR_NONE,
+  NAMES,
+  OBJECTS,
+  PREFIX,
+} from './kubernetes.ts';
 import { GITPOD_OPTIONS } from './options.ts';
 import { optionSchema } from './schema.ts';
 import { NODE_HOLDS, NODE_SERVICES } from './services.ts';
@@ -31,6 +42,17 @@ const ALERT_THRESHOLDS = Object.fromEntries(
   ),
 );
 
+const BYTE = '(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])';
+const CIDR = `^${BYTE}([.]${BYTE}){3}/([12]?[0-9]|3[0-2])$|^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*/([1-9]?[0-9]|1[01][0-9]|12[0-8])$`;
+
+/** Rule files, by the names of their labels. */
+const RULE_FILES = keyed('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$', { type: 'string' });
+
+/** Resources that the coordinator may watch only where the values ask for them. */
+const ON_DEMAND = Object.values<WatchedResource>(WATCHED)
+  .filter(({ term }) => term)
+  .map(({ resource }) => resource);
+
 /** Every value of the chart. Its values.yaml, its schema and the table in its README are made from this. */
 export const CHART_VALUES = section('Values of the chart rollcall.', {
   image: section('The image, which contains both programs.', {
@@ -44,7 +66,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     pullSecrets: leaf('Secrets with the credentials for the registry, as objects with a name.', NAMES, []),
   }),
   gitpod: section('Built-in support for the two node services of Gitpod and its Workspaces.', {
-    enabled: flag('Enable the support. With false, rollcall probes, writes and watches nothing of Gitpod.', true),
+    enabled: flag('Enable the support. With false, rollcall probes, writes and watches nothing of Gitpod.', false),
     ...fromOptions(GITPOD_OPTIONS),
   }),
   agent: AGENT_VALUES,
@@ -53,31 +75,29 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     secretName: text(
       'Secret with tls.crt, tls.key and ca.crt, for rollcall-coordinator.NAMESPACE.svc, as cert-manager creates it; empty: the coordinator creates and rotates its own certificate.',
       '',
+      { pattern: NAME_OR_NONE },
     ),
     caConfigMapName: text(
       'ConfigMap with the CA of that Secret (key ca.crt), if the agents must not mount the Secret itself.',
       '',
+      { pattern: NAME_OR_NONE },
     ),
   }),
   rules: section('Rules: labels of a node that imply other labels.', {
     accelerators: flag('Install the rule files of known accelerators, which create labels accelerators/….', true),
     files: leaf(
       'Additional rule files, by the prefix and then by the name of their labels: {example.com: {camera: "usb-*_046d_*"}}.',
-      {
-        type: 'object',
-        additionalProperties: STRING_MAP,
-        propertyNames: { pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$' },
-      },
+      keyed(DNS_SUBDOMAIN, RULE_FILES),
       {},
     ),
     configMaps: leaf(
       'ConfigMaps with additional rule files, by the prefix of their labels: {example.com: my-rules}.',
-      { ...STRING_MAP, propertyNames: { pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$' } },
+      keyed(DNS_SUBDOMAIN, { type: 'string', pattern: DNS_SUBDOMAIN }),
       {},
     ),
     allowedPrefixes: leaf(
       'Prefixes that labels of rules may have in addition to those above, for the coordinator and the fence. Labels in the domains of Kubernetes, such as node-role.kubernetes.io/, must be named here.',
-      { type: 'array', items: { type: 'string', pattern: '^[A-Za-z0-9./_-]+$' } },
+      { type: 'array', items: { type: 'string', pattern: PREFIX } },
       [],
     ),
   }),
@@ -86,12 +106,17 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     { type: 'array', items: { type: 'string', pattern: '^([*]|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$' } },
     [],
   ),
+  watchResources: leaf(
+    'Resources that the coordinator may watch in addition to those that rules.files and services ask for: resourceslices for terms dra: of rules and dra checks of NodeServices, nodefeatures for terms nfd: of rules. List them if the rules are in rules.configMaps, or the NodeServices are not in these values.',
+    { type: 'array', items: { enum: ON_DEMAND } },
+    [],
+  ),
   services: section(
     'NodeServices, and the keys that all NodeServices may publish.',
     {
       allowedPrefixes: leaf(
         'Prefixes that the keys and conditions of every NodeService must have, for the coordinator and the fence.',
-        { type: 'array', minItems: 1, items: { type: 'string', pattern: '^[A-Za-z0-9./_-]+$' } },
+        { type: 'array', minItems: 1, items: { type: 'string', pattern: PREFIX } },
         [...DEFAULT_SERVICE_PREFIXES],
       ),
     },
@@ -101,7 +126,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   pools: section('Labels of nodes by their pool.', {
     allowedPrefixes: leaf(
       'Prefixes that labels of pools must have, for the coordinator, the fence and the policy for new nodes; empty: any.',
-      { type: 'array', items: { type: 'string', pattern: '^[A-Za-z0-9./_-]+$' } },
+      { type: 'array', items: { type: 'string', pattern: PREFIX } },
       [],
     ),
   }),
@@ -130,10 +155,14 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   }),
   scheduler: section('The scheduler extender.', {
     enabled: flag('Listen for requests of a kube-scheduler.', false),
-    port: count('Port of the coordinator and its Service for these requests.', 8888, 1, 65_535),
+    port: leaf(
+      'Port of the coordinator and its Service for these requests; not 8443, 8086 and 8090, on which it also listens.',
+      { type: 'integer', minimum: 1, maximum: 65_535, not: { enum: [8443, 8086, 8090] } },
+      8888,
+    ),
     addressRanges: leaf(
       'Address ranges (CIDR) from which a kube-scheduler asks, mostly the range of the control plane. The NetworkPolicy admits them, and coordinators, to the port; empty: all.',
-      { type: 'array', items: { type: 'string', pattern: '^[0-9A-Fa-f.:]+/[0-9]{1,3}$' } },
+      { type: 'array', items: { type: 'string', pattern: CIDR } },
       [],
     ),
     clientCertificates: flag(
@@ -143,6 +172,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     clientCaConfigMapName: text(
       'ConfigMap with the CAs of those certificates (key ca.crt), in the namespace of the release.',
       '',
+      { pattern: NAME_OR_NONE },
     ),
     configMap: section('Configuration for a second kube-scheduler, in the ConfigMap rollcall-scheduler.', {
       enabled: flag('Install it. Needs scheduler.enabled.', false),
@@ -155,6 +185,17 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
       OBJECTS,
       [],
     ),
+    egress: section(
+      'What pods may open, as lists of NetworkPolicyEgressRules in addition to DNS and the coordinator; empty: everything. A list that lacks something that the program needs makes nodes silent.',
+      {
+        agent: leaf(
+          'For agents: the services of their own nodes, such as [{to: [{ipBlock: {cidr: 10.0.0.0/8}}]}].',
+          OBJECTS,
+          [],
+        ),
+        coordinator: leaf('For coordinators: the API server, and notifyUrl.', OBJECTS, []),
+      },
+    ),
   }),
   monitoring: section('Monitoring.', {
     podMonitor: section('PodMonitors for the operator of Prometheus.', {
@@ -162,17 +203,24 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
       interval: text('Time between two scrapes; the alerts need a minute or less.', SCRAPE_INTERVAL, {
         pattern: '^[1-9][0-9]*(ms|s|m)$',
       }),
-      labels: leaf('Additional labels, such as those that the Prometheus object selects.', STRING_MAP, {}),
+      relabelings: leaf('Additional relabelings of the targets.', OBJECTS, []),
+      metricRelabelings: leaf('Relabelings of the samples.', OBJECTS, []),
+      labels: leaf('Additional labels, such as those that the Prometheus object selects.', LABELS, {}),
     }),
     prometheusRule: section('Alerts, for the operator of Prometheus.', {
       enabled: flag('Install a PrometheusRule.', false),
       runbookUrl: text('Base URL of the runbooks; the chart appends their names.', RUNBOOKS_URL),
+      disabled: leaf(
+        'Names of alerts to leave out.',
+        { type: 'array', items: { enum: ALERTS.map(({ name }) => name) } },
+        [],
+      ),
       thresholds: section('Thresholds of the alerts.', ALERT_THRESHOLDS),
-      labels: leaf('Additional labels, such as those that the Prometheus object selects.', STRING_MAP, {}),
+      labels: leaf('Additional labels, such as those that the Prometheus object selects.', LABELS, {}),
     }),
     dashboard: section('The dashboard of Grafana.', {
       enabled: flag('Install it in a ConfigMap.', false),
-      labels: leaf("Labels by which the sidecar of Grafana's chart finds it.", STRING_MAP, DASHBOARD_LABELS),
+      labels: leaf("Labels by which the sidecar of Grafana's chart finds it.", LABELS, DASHBOARD_LABELS),
     }),
   }),
   priorityClass: section('Priority of the pods.', {
@@ -188,7 +236,8 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     prune: flag('Remove everything that rollcall has set from the nodes.', true),
   }),
   leaseName: text('Name of the Lease for the election of the leader.', 'rollcall-coordinator', {
-    pattern: '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$',
+    pattern: DNS_SUBDOMAIN,
+    maxLength: 253,
   }),
   listenAddress: text('Listen address of the programs; :: for all addresses of IPv4 and IPv6.', '::', {
     pattern: '^[0-9a-fA-F.:]+$',
@@ -198,7 +247,30 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     { type: ['integer', 'null'] },
     null,
   ),
-  commonLabels: leaf('Additional labels of every object.', STRING_MAP, {}),
-  global: hidden('Values that a parent chart shares with this chart; not used.', 'object'),
+  commonLabels: leaf('Additional labels of every object.', LABELS, {}),
+  commonAnnotations: leaf('Additional annotations of every object of the release, hooks excepted.', ANNOTATIONS, {}),
+  podSecurityContext: leaf('Changes to the security context of every pod, such as {fsGroup: 2000}.', ANY_OBJECT, {}),
+  containerSecurityContext: leaf('Changes to the security context of every container.', ANY_OBJECT, {}),
+  serviceAccount: section('Service accounts.', {
+    create: flag(
+      'Create rollcall-agent and rollcall-coordinator. With false, create them yourself, with these names.',
+      true,
+    ),
+  }),
+  rbac: section('Rights.', {
+    create: flag(
+      'Create the roles of the coordinator and their bindings. With false, grant its account the rights that are listed in deploy/README.md.',
+      true,
+    ),
+    aggregate: flag(
+      "Add rights on the objects of rollcall to Kubernetes' roles view and edit. Who may edit all namespaces can then label and taint nodes by NodeServices.",
+      false,
+    ),
+  }),
+  extraObjects: leaf('Additional objects, whose text may contain templates.', OBJECTS, []),
+  global: hidden(
+    'Values that a parent chart shares with this chart: imageRegistry replaces image.registry, and imagePullSecrets (names, or objects with a name) are added to image.pullSecrets.',
+    'object',
+  ),
   enabled: hidden('For the condition of a parent chart; not used.', 'boolean'),
 });

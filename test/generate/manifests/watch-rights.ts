@@ -1,19 +1,38 @@
 import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import type { GeneratedBlock } from '../blocks.ts';
 
+const RESOURCES = Object.values<WatchedResource>(WATCHED);
+
 /** The rights to watch, in the coordinator's ClusterRole of the chart. */
 export function watchRightsBlock(): GeneratedBlock {
-  const watched = Object.values<WatchedResource>(WATCHED).filter(({ byNamespace }) => !byNamespace);
   return {
     file: 'deploy/chart/templates/coordinator/rbac.yaml',
     name: 'watched',
-    content: watched.flatMap(linesOf).join('\n'),
+    content: RESOURCES.filter(({ role }) => role === undefined)
+      .flatMap(linesOf)
+      .join('\n'),
   };
 }
 
-function linesOf({ group, resource, verbs, hasStatus, when }: WatchedResource): string[] {
-  const rule = (name: string, of: readonly string[]) =>
-    `  - { apiGroups: [${group || '""'}], resources: [${name}], verbs: [${of.join(', ')}] }`;
-  const rules = [rule(resource, verbs), ...(hasStatus ? [rule(`${resource}/status`, ['patch'])] : [])];
-  return when === 'gitpod' ? ['  {{- if .Values.gitpod.enabled }}', ...rules, '  {{- end }}'] : rules;
+/** The rules of the Roles by which the coordinator watches in single namespaces, by the last word of their names. */
+export function watchRoles(): Record<string, object[]> {
+  const of = (wanted: string) =>
+    RESOURCES.filter(({ role }) => role === wanted)
+      .flatMap(rulesOf)
+      .map(([group, resource, verbs]) => ({ apiGroups: [group], resources: [resource], verbs }));
+  return Object.fromEntries(RESOURCES.flatMap(({ role }) => (role ? [[role, of(role)]] : [])));
+}
+
+/** Group, resource and verbs of each rule. */
+function rulesOf({ group, resource, verbs, hasStatus }: WatchedResource): [string, string, readonly string[]][] {
+  const watch: [string, string, readonly string[]] = [group, resource, verbs];
+  return hasStatus ? [watch, [group, `${resource}/status`, ['patch']]] : [watch];
+}
+
+function linesOf(watched: WatchedResource): string[] {
+  const rules = rulesOf(watched).map(
+    ([group, name, verbs]) =>
+      `  - { apiGroups: [${group || '""'}], resources: [${name}], verbs: [${verbs.join(', ')}] }`,
+  );
+  return watched.term ? [`  {{- if has "${watched.resource}" $resources }}`, ...rules, '  {{- end }}'] : rules;
 }

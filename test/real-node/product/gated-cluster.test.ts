@@ -20,6 +20,7 @@ const registered = { agentpool: pool, 'rollcall.dev/startup-gate': 'true' };
 const coral = { port: '1-1', vendor: '1a6e', device: '089a', interfaces: [{ class: 'fe' }] };
 const coralLabel = 'accelerators/edgetpu';
 const values = {
+  gitpod: { enabled: true },
   image: { registry, tag },
   // A container's own /sys is a new sysfs, in which the device that the test makes is not.
   agent: { deviceTree: true, hostNetwork: true },

@@ -36,6 +36,7 @@ const tags = { first: '0.1.0', next: '0.1.1' } as const;
 const graceSeconds = 8;
 const valuesFor = (tag: string) =>
   JSON.stringify({
+    gitpod: { enabled: true },
     image: { registry, tag },
     agent: { terminationGracePeriodSeconds: graceSeconds },
     coordinator: { config: { readinessGate: 'both' } },
@@ -200,7 +201,6 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
         'nodes: get list watch patch',
         'nodes/status: patch',
         'pods: list watch',
-        'workspaces.workspace.gitpod.io: list watch',
         'nodepoollabels.rollcall.dev: list watch',
         'nodepoollabels.rollcall.dev/status: patch',
         'nodepoollabelsets.labels.banzaicloud.io: list watch',
@@ -210,8 +210,6 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
         'nodeservices.rollcall.dev: list watch',
         'nodeservices.rollcall.dev/status: patch',
         'csinodes.storage.k8s.io: list watch',
-        'resourceslices.resource.k8s.io: list watch',
-        'nodefeatures.nfd.k8s-sigs.io: list watch',
         'events: create patch',
         'tokenreviews.authentication.k8s.io: create',
         `leases.coordination.k8s.io/rollcall-coordinator: ${own}`,

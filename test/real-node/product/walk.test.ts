@@ -15,7 +15,6 @@ const tag = '0.1.0';
 const plugins = '/run/plugins';
 const values = {
   image: { registry, tag },
-  gitpod: { enabled: false },
   agent: { probePaths: [plugins] },
 };
 

@@ -73,7 +73,7 @@ describe('check', () => {
     [
       'no right on a subresource',
       { may: async ({ subresource }: Right) => ({ value: subresource !== 'status' }) },
-      /fail: The coordinator's account may not patch nodepoollabels.rollcall.dev\/status, patch nodeservices.rollcall.dev\/status.* patch nodes\/status/,
+      /fail: The coordinator's account may not patch nodepoollabels.rollcall.dev\/status in rollcall, patch nodeservices.rollcall.dev\/status.* patch nodes\/status/,
     ],
     [
       'a NetworkPolicy in the way',

@@ -55,15 +55,18 @@ const node = (taints: { key: string; effect: string }[] = []): NodeObject => ({
 export const gone = { missing: true, problem: 'not found' };
 export const forbidden = { missing: false, problem: 'nodes is forbidden' };
 
-/** What the chart makes with its defaults. */
-const INSTALLED = parseAllDocuments(
-  readFileSync(path.resolve(import.meta.dirname, '../../../../deploy/manifests/install.yaml'), 'utf8'),
-).map((document) => document.toJS() as { kind: string; metadata: { name: string } } | null);
-const installed = (kind: string, name: string) =>
-  INSTALLED.find((object) => object?.kind === kind && object.metadata.name === name);
-export const FENCE = installed('ValidatingAdmissionPolicy', 'rollcall-fence') as Policy;
-const FILE = installed('ConfigMap', 'rollcall-coordinator') as unknown as { data: { 'coordinator.yaml': string } };
-export const CONFIG = parse(FILE.data['coordinator.yaml']) as Record<string, unknown>;
+/** What the chart makes with `gitpod.enabled`. */
+const [MANIFESTS, POLICIES] = ['manifests/install.yaml', 'policies/fence.yaml'].map((file) =>
+  parseAllDocuments(readFileSync(path.resolve(import.meta.dirname, '../../../../deploy', file), 'utf8')).map(
+    (document) => document.toJS() as { kind: string; metadata: { name: string } } | null,
+  ),
+);
+export const FENCE = POLICIES?.find((object) => object?.kind === 'ValidatingAdmissionPolicy') as Policy;
+const FILE = MANIFESTS?.find(
+  (object) => object?.kind === 'ConfigMap' && object.metadata.name === 'rollcall-coordinator',
+) as unknown as { data: { 'coordinator.yaml': string } };
+const { gitpod: _, ...config } = parse(FILE.data['coordinator.yaml']) as Record<string, unknown>;
+export const CONFIG = config;
 const BINDING = { metadata: { name: 'rollcall-fence' }, spec: { policyName: 'rollcall-fence' } };
 
 export function evidence(change: Partial<Evidence> = {}): Evidence {
@@ -81,6 +84,7 @@ export function evidence(change: Partial<Evidence> = {}): Evidence {
     config: { value: CONFIG },
     lease: { value: { spec: { holderIdentity: 'c-1_x', renewTime: '2027-03-01T11:59:55Z' } } },
     ca: { value: { metadata: { name: 'ca' }, data: { 'ca.crt': CA } } },
+    configMaps: { value: [] },
     policies: { value: [FENCE] },
     bindings: { value: [BINDING] },
     mutatingPolicies: { value: [] },

@@ -67,6 +67,8 @@ export type Evidence = {
   config: Read<Record<string, unknown>>;
   lease: Read<Lease>;
   ca: Read<ConfigMap>;
+  /** In rollcall's namespace. */
+  configMaps: Read<ConfigMap[]>;
   policies: Read<Policy[]>;
   bindings: Read<PolicyBinding[]>;
   mutatingPolicies: Read<Policy[]>;
@@ -132,6 +134,7 @@ export async function gather(kube: KubeApi, namespace: string, nowMs: number): P
     ),
     karpenterPools: list<{ metadata: { name: string } }>('/apis/karpenter.sh/v1/nodepools'),
     readinessRules: list<{ metadata: { name: string } }>('/apis/readiness.node.x-k8s.io/v1alpha1/nodereadinessrules'),
+    configMaps: list<ConfigMap>(`/api/v1/${inNamespace}/configmaps`),
     networkPolicies: list<NetworkPolicy>(`/apis/networking.k8s.io/v1/${inNamespace}/networkpolicies`),
   });
   const { deployments, daemonSets, ...rest } = first;

@@ -332,10 +332,17 @@ describe("Gitpod's services", () => {
     ]);
   });
 
-  test('are not looked for where they are disabled', async () => {
-    expect(await resultOf(gitpodNamespace, { ...pods(), ...config({ gitpod: false }) })).toBe(
-      "Gitpod's services are disabled",
+  test.each([
+    ['their support is switched off', config({ gitpod: false })],
+    ['rollcall is not installed', { config: gone, coordinator: gone }],
+  ])('are named if they run where %s', async (_, change) => {
+    expect(await resultOf(gitpodNamespace, { ...pods(), ...change })).toBe(
+      'the support for Gitpod is off, and no pods of its services run',
     );
+    expect(await resultOf(gitpodNamespace, { ...pods('b', 'b'), ...change })).toEqual([
+      "warn: Gitpod's services run in b, but the support for Gitpod is off",
+      'to label nodes by them, set gitpod.enabled=true and gitpod.namespace=b',
+    ]);
   });
 });
 

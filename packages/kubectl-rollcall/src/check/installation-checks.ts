@@ -213,11 +213,19 @@ export const certificates: Check = ({ ca, nowMs, namespace }) => {
 };
 
 /** The pods of Gitpod's services are looked for in one namespace. */
-export const gitpodNamespace: Check = async ({ config, podsWith }) => {
-  const { gitpod, namespace = 'default' } = orWhenMissing<Record<string, unknown>>(config, {});
-  if (gitpod === false) return { well: "Gitpod's services are disabled" };
+export const gitpodNamespace: Check = async ({ config, coordinator, podsWith }) => {
+  const settings = orWhenMissing<Record<string, unknown> | undefined>(config, undefined);
+  const { namespace = 'default' } = settings ?? {};
+  // The chart switches Gitpod off by default, the program on.
+  const isOn = settings ? settings['gitpod'] !== false : orWhenMissing<unknown>(coordinator, undefined) !== undefined;
   const pods = known(await podsWith('component in (ws-daemon,registry-facade)'));
   const namespaces = [...new Set(pods.map(({ metadata }) => metadata.namespace ?? ''))];
+  if (!isOn) {
+    if (pods.length === 0) return { well: 'the support for Gitpod is off, and no pods of its services run' };
+    const text = `Gitpod's services run in ${listed(namespaces)}, but the support for Gitpod is off`;
+    const cure = `to label nodes by them, set gitpod.enabled=true and gitpod.namespace=${namespaces[0]}`;
+    return { findings: [{ severity: 'warn', text, cure }] };
+  }
   if (pods.length === 0) {
     const text = "The cluster has no pod of Gitpod's ws-daemon or registry-facade";
     return {

@@ -20,6 +20,7 @@ type PodSpec = {
   tolerations?: Toleration[];
   nodeSelector?: Record<string, string>;
   nodeName?: string;
+  volumes?: { configMap?: { name?: string } }[];
 };
 
 export type PodObject = {
@@ -47,9 +48,10 @@ export type PolicyBinding = { metadata: Metadata; spec?: { policyName?: string }
 type Condition = { type: string; status: string; reason?: string; message?: string };
 
 /** A check of a NodeService, as far as it needs rights. */
-type NodeServiceCheck = {
+export type NodeServiceCheck = {
   pods?: { namespace?: string };
   condition?: { reporter?: { namespace?: string } };
+  dra?: object;
   anyOf?: NodeServiceCheck[];
 };
 

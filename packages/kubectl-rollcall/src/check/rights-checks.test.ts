@@ -1,6 +1,6 @@
 import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { expect, test } from 'vitest';
-import { gone, resultOf } from './evidence.test-fixtures.ts';
+import { gone, resultOf, workload } from './evidence.test-fixtures.ts';
 import type { Evidence, Right } from './evidence.ts';
 import { coordinatorRights } from './rights-checks.ts';
 
@@ -24,7 +24,7 @@ const crds = (...value: string[]): Partial<Evidence> => ({ crds: { value } });
 
 /** To watch what every cluster has, pods apart. */
 const WITHOUT_CRDS = Object.values<WatchedResource>(WATCHED)
-  .filter(({ unlisted, byNamespace }) => unlisted !== 'empty' && !byNamespace)
+  .filter(({ unlisted, role, term }) => unlisted !== 'empty' && role === undefined && term === undefined)
   .flatMap(({ verbs, resource, group }) => verbs.map((verb) => `${verb} ${resource}.${group}`));
 
 test('the coordinator needs few rights where nothing else is installed', async () => {
@@ -32,6 +32,8 @@ test('the coordinator needs few rights where nothing else is installed', async (
     ...WITHOUT_CRDS,
     'create events. default',
     'patch events. default',
+    'create events. rollcall',
+    'patch events. rollcall',
     'create tokenreviews.authentication.k8s.io',
     ...['get', 'list', 'watch', 'create', 'patch'].map(
       (verb) => `${verb} leases.coordination.k8s.io rollcall-coordinator rollcall`,
@@ -68,28 +70,69 @@ test('it writes the conditions of nodes for NodeServices, unless that is off', a
   expect(await rights(crds())).not.toContain('patch nodes/status.');
 });
 
-test('it watches NodeFeatures where they are installed', async () => {
-  expect(await rights(crds('nodefeatures.nfd.k8s-sigs.io'))).toContain('watch nodefeatures.nfd.k8s-sigs.io');
+/** A coordinator with rules in these ConfigMaps, of which the first is mounted. */
+function withRules(...rules: string[]): Partial<Evidence> {
+  const configMaps = rules.map((text, index) => ({ metadata: { name: `rules-${index}` }, data: { gpu: text } }));
+  const { metadata } = workload('rollcall-coordinator');
+  const spec = { template: { spec: { volumes: [{}, { configMap: { name: 'rules-0' } }] } } };
+  return { configMaps: { value: configMaps }, coordinator: { value: { metadata, spec } } };
+}
+
+test('it watches NodeFeatures and ResourceSlices where rules ask for them, as far as they are served', async () => {
+  const asked = async (change: Partial<Evidence>) =>
+    (await rights({ ...crds('nodefeatures.nfd.k8s-sigs.io'), ...change })).filter((each) => /nodef|slices/.test(each));
+  expect(await asked({})).toEqual([]);
+  expect(await asked(withRules('nfd:local.feature.a\n', 'dra:b >= 1'))).toEqual([
+    'list nodefeatures.nfd.k8s-sigs.io',
+    'watch nodefeatures.nfd.k8s-sigs.io',
+  ]);
+  expect(await asked(withRules('!dra:b && nfd:c'))).toHaveLength(4);
+  expect(await asked({ ...withRules('nfd:c'), crds: gone })).toEqual([]);
 });
 
 test.each([
-  'nodeservices.rollcall.dev',
-  'nodeholds.rollcall.dev',
-  'nodepoollabels.rollcall.dev',
-  'nodepoollabelsets.labels.banzaicloud.io',
-])('it watches %s where they are installed, and writes their status', async (name) => {
-  const [, resource, group] = /^([a-z]+)\.(.+)$/.exec(name) ?? [];
-  const asked = await rights(crds(name));
-  expect(asked.filter((each) => each.includes(`${resource}.${group}`))).toEqual([
-    `list ${resource}.${group}`,
-    `watch ${resource}.${group}`,
+  [[{ dra: { driver: 'gpu' } }], 2],
+  [[{ anyOf: [{}, { dra: { driver: 'gpu' } }] }], 2],
+  [[{ pods: { namespace: 'rollcall' } }], 0],
+])('it watches ResourceSlices where a NodeService asks for them: %j', async (checks, count) => {
+  const asked = await rights({ nodeServices: { value: [{ metadata: { name: 'a' }, spec: { checks } }] } });
+  expect(asked.filter((each) => each.includes('resourceslices.resource.k8s.io'))).toHaveLength(count);
+});
+
+test('what rules ask for and the coordinator may not watch is named with the value of the chart', async () => {
+  const may = async ({ resource }: Right) => ({ value: resource !== 'resourceslices' });
+  expect(await resultOf(coordinatorRights, { ...withRules('dra:gpu'), may })).toEqual([
+    "fail: The coordinator's account may not list resourceslices.resource.k8s.io and watch resourceslices.resource.k8s.io, for which rules or NodeServices ask",
+    'add the resources to watchResources and run helm upgrade',
   ]);
-  expect(asked).toContain(`patch ${resource}/status.${group}`);
+});
+
+test.each([
+  ['nodeservices.rollcall.dev', ''],
+  ['nodeholds.rollcall.dev', ''],
+  ['nodepoollabels.rollcall.dev', ' pools'],
+  ['nodepoollabelsets.labels.banzaicloud.io', ' pools'],
+])('it watches %s where they are installed, and writes their status', async (name, place) => {
+  const [, resource, group] = /^([a-z]+)\.(.+)$/.exec(name) ?? [];
+  const asked = await rights({ ...crds(name), ...config({ poolNamespace: 'pools' }) });
+  expect(asked.filter((each) => each.includes(`${resource}.${group}`))).toEqual([
+    `list ${resource}.${group}${place}`,
+    `watch ${resource}.${group}${place}`,
+  ]);
+  expect(asked).toContain(`patch ${resource}/status.${group}${place}`);
+});
+
+test('it watches the labels of pools in its own namespace, where no other is configured', async () => {
+  expect(await rights({ ...crds('nodepoollabels.rollcall.dev'), config: gone })).toContain(
+    'list nodepoollabels.rollcall.dev rollcall',
+  );
 });
 
 test('it watches the workspaces of Gitpod, where there is Gitpod', async () => {
   const workspaces = crds('workspaces.workspace.gitpod.io');
-  expect(await rights(workspaces)).toContain('watch workspaces.workspace.gitpod.io');
+  expect(await rights({ ...workspaces, ...config({}) })).toContain('watch workspaces.workspace.gitpod.io default');
+  const elsewhere = await rights({ ...workspaces, ...config({ namespace: 'gitpod' }) });
+  expect(elsewhere).toContain('watch workspaces.workspace.gitpod.io gitpod');
   const without = await rights({ ...workspaces, ...config({ gitpod: false }) });
   expect(without.filter((each) => /workspaces|pods\. default/.test(each))).toEqual([]);
 });

@@ -5,13 +5,15 @@ import { count, listed } from '../text/count.ts';
 import { type Check, result } from './check.ts';
 import { missingRights } from './cluster-checks.ts';
 import { type Evidence, orWhenMissing, type Right } from './evidence.ts';
+import type { NodeServiceCheck, Workload } from './objects.ts';
 
+const RESOURCES = Object.values<WatchedResource>(WATCHED);
 const BY_NAME = ['get', 'list', 'watch', 'create', 'patch'];
 
 export const coordinatorRights: Check = async (evidence) => {
   const { may, namespace } = evidence;
   const account = `system:serviceaccount:${namespace}:rollcall-coordinator`;
-  const [rights, pods] = [rightsOf(evidence), podRightsOf(evidence)];
+  const [rights, pods, asked] = [rightsOf(evidence), podRightsOf(evidence), askedRightsOf(evidence)];
   const findings: Finding[] = [];
   const missing = await missingRights(rights, may, account);
   if (missing.length > 0) {
@@ -25,19 +27,24 @@ export const coordinatorRights: Check = async (evidence) => {
     const text = `The coordinator's account may not ${listed(unwatched, 8)}, where pods of services are`;
     findings.push({ severity: 'fail', text, cure: 'add the namespaces to watchNamespaces and run helm upgrade' });
   }
-  return result(
-    findings,
-    `the coordinator's account has the ${count(rights.length + pods.length, 'right')} that it needs`,
-  );
+  const unasked = await missingRights(asked, may, account);
+  if (unasked.length > 0) {
+    const text = `The coordinator's account may not ${listed(unasked, 8)}, for which rules or NodeServices ask`;
+    findings.push({ severity: 'fail', text, cure: 'add the resources to watchResources and run helm upgrade' });
+  }
+  const needed = rights.length + pods.length + asked.length;
+  return result(findings, `the coordinator's account has the ${count(needed, 'right')} that it needs`);
 };
 
 function rightsOf({ namespace, config, crds }: Evidence): Right[] {
-  const { evict, servicesConditions, tlsCertFile, gitpod, ...settings } = settingsOf(config);
+  const { evict, servicesConditions, tlsCertFile, ...settings } = settingsOf(config);
   const conditions = isServed(WATCHED.nodeServices, crds) && servicesConditions !== false;
   return [
-    ...Object.values(WATCHED).flatMap((watched) => watchRights(watched, crds, gitpod !== false)),
+    ...RESOURCES.flatMap((watched) => (watched.term ? [] : watchRights(watched, { namespace, config, crds }))),
     ...(conditions ? all(['patch'], { group: '', resource: 'nodes', subresource: 'status' }) : []),
-    ...all(['create', 'patch'], { group: '', resource: 'events', namespace: 'default' }),
+    ...['default', namespace].flatMap((each) =>
+      all(['create', 'patch'], { group: '', resource: 'events', namespace: each }),
+    ),
     ...all(['create'], { group: 'authentication.k8s.io', resource: 'tokenreviews' }),
     ...all(BY_NAME, { group: 'coordination.k8s.io', resource: 'leases', name: leaseNameOf(settings), namespace }),
     // With certificate files, another program maintains the certificate.
@@ -51,12 +58,28 @@ function rightsOf({ namespace, config, crds }: Evidence): Right[] {
   ];
 }
 
-/** To watch a resource, and to write the status of its objects; none where it is not watched, or by namespace alone. */
-function watchRights(watched: WatchedResource, crds: Evidence['crds'], isGitpodOn: boolean): Right[] {
-  const { group, resource, verbs, hasStatus, byNamespace, when } = watched;
-  if (byNamespace || (when === 'gitpod' && !isGitpodOn) || !isServed(watched, crds)) return [];
-  const status = hasStatus ? all(['patch'], { group, resource, subresource: 'status' }) : [];
-  return [...all(verbs, { group, resource }), ...status];
+/** To watch a resource, and to write the status of its objects; none where it is not watched, and none for pods. */
+function watchRights(watched: WatchedResource, of: Pick<Evidence, 'namespace' | 'config' | 'crds'>): Right[] {
+  const { group, resource, verbs, hasStatus, role, when } = watched;
+  const { gitpod, namespace = 'default', poolNamespace = of.namespace } = settingsOf(of.config);
+  if (role === 'pods' || (when === 'gitpod' && gitpod === false) || !isServed(watched, of.crds)) return [];
+  const place = role ? { namespace: String(role === 'workspaces' ? namespace : poolNamespace) } : {};
+  const status = hasStatus ? all(['patch'], { group, resource, subresource: 'status', ...place }) : [];
+  return [...all(verbs, { group, resource, ...place }), ...status];
+}
+
+/** To watch what rules and NodeServices ask for. */
+function askedRightsOf({ namespace, config, crds, coordinator, configMaps, nodeServices }: Evidence): Right[] {
+  const { volumes = [] } = orWhenMissing<Workload | undefined>(coordinator, undefined)?.spec?.template?.spec ?? {};
+  const mounted = new Set(volumes.map(({ configMap }) => configMap?.name));
+  const rules = orWhenMissing(configMaps, [])
+    .filter(({ metadata }) => mounted.has(metadata.name))
+    .flatMap(({ data = {} }) => Object.values(data))
+    .join('\n');
+  const byCheck = checksOf(nodeServices).some(({ dra }) => dra);
+  return RESOURCES.filter(
+    ({ term, when }) => term && (rules.includes(term) || (when === 'rule-or-check' && byCheck)),
+  ).flatMap((watched) => watchRights(watched, { namespace, config, crds }));
 }
 
 /** A resource of a CRD need not be installed. */
@@ -67,12 +90,18 @@ function isServed({ group, resource, unlisted }: WatchedResource, crds: Evidence
 /** The rights to watch the pods of agents, of Gitpod, and of every NodeService that asks for pods or for a reporter. */
 function podRightsOf({ namespace, config, nodeServices }: Evidence): Right[] {
   const { gitpod, namespace: ofGitpod = 'default' } = settingsOf(config);
-  const ofServices = orWhenMissing(nodeServices, [])
-    .flatMap(({ spec }) => spec?.checks ?? [])
-    .flatMap((check) => [check, ...(check.anyOf ?? [])])
-    .flatMap(({ pods, condition }) => pods?.namespace ?? condition?.reporter?.namespace ?? []);
+  const ofServices = checksOf(nodeServices).flatMap(
+    ({ pods, condition }) => pods?.namespace ?? condition?.reporter?.namespace ?? [],
+  );
   const namespaces = new Set([namespace, ...(gitpod === false ? [] : [String(ofGitpod)]), ...ofServices]);
   return [...namespaces].flatMap((each) => all(WATCHED.pods.verbs, { group: '', resource: 'pods', namespace: each }));
+}
+
+/** The checks of all NodeServices, and those within `anyOf`. */
+function checksOf(nodeServices: Evidence['nodeServices']): NodeServiceCheck[] {
+  return orWhenMissing(nodeServices, [])
+    .flatMap(({ spec }) => spec?.checks ?? [])
+    .flatMap((check) => [check, ...(check.anyOf ?? [])]);
 }
 
 function settingsOf(config: Evidence['config']): Record<string, unknown> {
