@@ -98,7 +98,7 @@ export const ROOMS: Claims = {
   'coordinator/src/answer/console/README.md': [
     `the last ${grouped(constant('coordinator/src/answer/console/event-stream.ts', 'EVENTS_MAX'))} events are kept`,
   ],
-  'deploy/monitoring/runbooks/RollcallGuardActive.md': [
+  'packages/docs/how-to/runbooks/RollcallGuardActive.md': [
     `fewer than ${constant('coordinator/src/state/guard.ts', 'CLEAR_PERCENT')} % are silent`,
   ],
 };

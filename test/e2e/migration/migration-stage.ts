@@ -62,7 +62,7 @@ export class MigrationStage {
 
   /** Runs a command of kubectl that is a line of the page on migration, with these values for its words in capitals. */
   async follow(command: string, values: Readonly<Record<string, string>> = {}): Promise<string> {
-    const page = await readFile(path.join(DEPLOY, 'migration.md'), 'utf8');
+    const page = await readFile(path.join(DEPLOY, '../packages/docs/how-to/migrate.md'), 'utf8');
     if (!page.split('\n').some((line) => line.trim() === command)) throw new Error(`The page has no line ${command}`);
     const [program, ...words] = command.split(' ');
     if (program !== 'kubectl') throw new Error(`No command of kubectl: ${command}`);

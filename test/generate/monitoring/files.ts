@@ -41,7 +41,7 @@ export function monitoringFiles(): GeneratedFile[] {
 
 export function monitoringBlocks(): GeneratedBlock[] {
   const rows = ALERTS.map(({ name, severity, for: held = 'at once', summary }) => [
-    `[${name}](runbooks/${name}.md)`,
+    `[${name}](../../packages/docs/how-to/runbooks/${name}.md)`,
     severity,
     held,
     summary,
