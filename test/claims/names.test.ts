@@ -113,8 +113,7 @@ test('tests that a command of vitest runs', () => {
 });
 
 test('Events, all of which are listed', () => {
-  const page = files.find(({ path: name }) => name === 'coordinator/src/subscribers/events/README.md')?.text ?? '';
-  const listed = page.slice(page.indexOf('## List of Events'));
+  const page = files.find(({ path: name }) => name === 'packages/docs/reference/events.md')?.text ?? '';
   const recorded = source
     .filter(({ path: name }) =>
       /subscribers\/(announcer|eviction|create-subscribers|status\/pool-status-controller)|app\/service-registry\.ts$/.test(
@@ -125,7 +124,7 @@ test('Events, all of which are listed', () => {
     .map(([, reason = '']) => reason);
   const reasons = [...new Set(recorded)].sort();
   expect(reasons.length).toBeGreaterThanOrEqual(14);
-  const named = [...listed.matchAll(/^\| `([A-Za-z]+)` \|/gm)].map(([, reason = '']) => reason);
+  const named = [...page.matchAll(/^\| `([A-Za-z]+)` \|/gm)].map(([, reason = '']) => reason);
   expect(named.sort()).toEqual(reasons);
 });
 

@@ -24,11 +24,9 @@ const PATHS: Readonly<Record<string, string>> = { unix: 'a `unix` socket', file:
 const kinds = PROBE_KINDS.map(({ kind }) => PATHS[kind] ?? `\`${kind}\``).join(', ');
 
 const value = (name: string) => String(FLAT_VALUES.get(name)).replace(/(\d)(Mi|Gi)$/, '$1 $2B');
-const resources = (program: string) => {
-  const of = (kind: string) =>
-    `${value(`${program}.resources.${kind}.cpu`)}, ${value(`${program}.resources.${kind}.memory`)}`;
-  return `${of('requests')}; at most ${of('limits')}`;
-};
+const requests = (program: string, between = ', ', kind = 'requests') =>
+  `${value(`${program}.resources.${kind}.cpu`)}${between}${value(`${program}.resources.${kind}.memory`)}`;
+const resources = (program: string) => `${requests(program)}; at most ${requests(program, ', ', 'limits')}`;
 
 /** Documents for a reader who does not know rollcall yet. */
 export const OVERVIEW: Claims = {
@@ -46,16 +44,24 @@ export const OVERVIEW: Claims = {
     `limited in size (${constant(COMMON, 'REPORT_BODY_BYTES_MAX') / 1024} KiB)`,
     `Audience \`${REPORT_AUDIENCE}\``,
   ],
-  'deploy/README.md': [
-    `Kubernetes ${oldest}, Helm 3 or 4`,
-    `anything older than ${oldest}`,
-    `on the API servers of ${VERSIONS.slice(0, -1).join(', ')} and ${VERSIONS.at(-1)}`,
-    `| ${resources('agent')} |`,
-    `| ${resources('coordinator')} |`,
-    `or waited for ${stale} s (${grace} s where the agent’s pod is gone`,
-    `up to ${share} of \`staleAfterSeconds\``,
+  'packages/docs/how-to/install.md': [
+    `Kubernetes ${oldest} or newer, and Helm 3 or 4`,
+    `It requests ${requests('agent', ' of CPU and ')}`,
+    `It requests ${requests('coordinator', ' of CPU and ')}`,
+  ],
+  'packages/docs/how-to/upgrade.md': [`or waited for ${stale} s (${grace} s where the agent’s pod is gone`],
+  'packages/docs/how-to/troubleshoot.md': [
     `on its port ${value('agent.port')}`,
     `tried again after ${seconds('coordinator/src/write/unwritable-keys.ts', 'DENIED_FIRST_MS')} s`,
+  ],
+  'packages/docs/reference/sizing.md': [
+    `| ${resources('agent')} |`,
+    `| ${resources('coordinator')} |`,
+    `up to ${share} of \`staleAfterSeconds\``,
+  ],
+  'packages/docs/reference/support.md': [
+    `anything older than ${oldest}`,
+    `on the API servers of ${VERSIONS.slice(0, -1).join(', ')} and ${VERSIONS.at(-1)}`,
   ],
   'deploy/chart/README.md': [
     `rollcall for Kubernetes ${oldest} and later`,

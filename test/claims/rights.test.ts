@@ -19,9 +19,9 @@ function rules(): { resource: string; verbs: string }[] {
   );
 }
 
-test('deploy/README.md names every right of the coordinator in the cluster, with its verbs', () => {
+test('packages/docs/how-to/install.md names every right of the coordinator in the cluster, with its verbs', () => {
   const paragraph =
-    read('deploy/README.md')
+    read('packages/docs/how-to/install.md')
       .split('\n')
       .find((line) => line.startsWith('The rights of the coordinator')) ?? '';
   const parts = paragraph.split(/;|, and /);

@@ -11,6 +11,8 @@ import { PROMISES } from '../claims/promises.ts';
 import { type GeneratedBlock, markdownTable } from './blocks.ts';
 import { builtInServices } from './manifests/settings.ts';
 
+const REFERENCE = 'packages/docs/reference';
+
 /** Every table in the documents that repeats what the source says. */
 export async function referenceBlocks(): Promise<GeneratedBlock[]> {
   const agent = createRegistry('rollcall_agent');
@@ -18,12 +20,12 @@ export async function referenceBlocks(): Promise<GeneratedBlock[]> {
   const coordinator = createRegistry('rollcall_coordinator');
   registerCoordinatorMetrics(coordinator);
   return [
-    { file: 'agent/README.md', name: 'flags', content: flagTable(AGENT_OPTIONS) },
-    { file: 'agent/README.md', name: 'metrics', content: await metricTable(agent) },
-    { file: 'coordinator/README.md', name: 'flags', content: flagTable(COORDINATOR_OPTIONS) },
-    { file: 'coordinator/README.md', name: 'metrics', content: await metricTable(coordinator) },
-    { file: 'coordinator/README.md', name: 'keys', content: keyTable() },
-    { file: 'packages/common/README.md', name: 'error-codes', content: errorTable() },
+    { file: `${REFERENCE}/flags.md`, name: 'agent', content: flagTable(AGENT_OPTIONS) },
+    { file: `${REFERENCE}/flags.md`, name: 'coordinator', content: flagTable(COORDINATOR_OPTIONS) },
+    { file: `${REFERENCE}/metrics.md`, name: 'agent', content: await metricTable(agent) },
+    { file: `${REFERENCE}/metrics.md`, name: 'coordinator', content: await metricTable(coordinator) },
+    { file: `${REFERENCE}/keys.md`, name: 'keys', content: keyTable() },
+    { file: `${REFERENCE}/error-codes.md`, name: 'error-codes', content: errorTable() },
     { file: 'SECURITY.md', name: 'promises', content: promiseTable() },
   ];
 }

@@ -31,7 +31,7 @@ const ALERT_THRESHOLDS = Object.fromEntries(
   ),
 );
 
-/** Every value of the chart. Its values.yaml, its schema and the table in its README are made from this. */
+/** Every value of the chart. Its values.yaml, its schema and the table on its page are made from this. */
 export const CHART_VALUES = section('Values of the chart rollcall.', {
   image: section('The image, which contains both programs.', {
     registry: text('Registry of the image; empty: the default of the nodes.', ''),
