@@ -6,6 +6,7 @@ export const PAGES = path.resolve(import.meta.dirname, '..');
 
 /** Sections of the site with their pages, in the order of the side bar. A name that ends in `/` is a folder of pages. */
 const SECTIONS = [
+  { title: 'Tutorial', folder: 'tutorial', pages: ['first-service'] },
   {
     title: 'How-to',
     folder: 'how-to',
@@ -53,7 +54,7 @@ const SECTIONS = [
       'sizing',
     ],
   },
-  { title: 'Explanation', folder: 'explanation', pages: ['how-it-works', 'guards', 'drift'] },
+  { title: 'Explanation', folder: 'explanation', pages: ['how-it-works', 'guards', 'drift', 'comparison'] },
 ] as const;
 
 const FOLDER_TITLES: Readonly<Record<string, string>> = { 'platforms/': 'Platforms', 'runbooks/': 'Runbooks' };

@@ -91,7 +91,8 @@ export class MigrationStage {
     const cluster = {
       api: this.api,
       coordinatorKubeconfig: await this.controlPlane.kubeconfigFor(token),
-      lookAround: '',
+      kubectlPath: this.controlPlane.binaries.kubectl,
+      kubeconfig: this.controlPlane.kubeconfig,
       stop: async () => {},
     };
     const coordinatorArgs = [`--config=${this.#configFile}`, `--label-dir=${path.join(this.#dir, 'rules')}`];
