@@ -128,6 +128,14 @@ test('Events, all of which are listed', () => {
   expect(named.sort()).toEqual(reasons);
 });
 
+test('reasons why a NodeService is not in force, all of which are listed', () => {
+  const page = files.find(({ path: name }) => name === 'packages/docs/reference/node-services.md')?.text ?? '';
+  const acceptance = source.find(({ path: name }) => name.endsWith('state/services/acceptance.ts'))?.text ?? '';
+  const reasons = new Set([...acceptance.matchAll(/reason: '([A-Z][A-Za-z]+)'/g)].map(([, reason = '']) => reason));
+  expect(reasons.size).toBeGreaterThanOrEqual(14);
+  expect([...reasons].filter((reason) => !page.includes(`\`${reason}\``))).toEqual([]);
+});
+
 test('error codes, variables and constants', () => {
   const NAME = /`([A-Z]+(?:_[A-Z]+)+)`/g;
   const text = files.filter(({ path: name }) => !name.endsWith('.md')).map((file) => file.text);

@@ -1,4 +1,5 @@
 import { PROBE_KINDS } from '@rollcall/agent/probes/kinds.ts';
+import { VERSION } from '@rollcall/common/version.ts';
 import { REPORT_AUDIENCE } from '@rollcall/common/well-known.ts';
 import { VERSIONS } from '../versions/versions.ts';
 import { FLAT_VALUES } from './chart-values.ts';
@@ -31,11 +32,15 @@ const resources = (program: string) => `${requests(program)}; at most ${requests
 /** Documents for a reader who does not know rollcall yet. */
 export const OVERVIEW: Claims = {
   'README.md': [
-    `report, every ${fewest} to ${Math.floor(share * Number(stale))} s`,
     `Kubernetes ${oldest} or newer`,
     `its node loses its readiness labels after ${stale} s`,
     `the right answer: ${kinds}`,
-    `\`Unknown\` after ${stale} s, unless most are silent`,
+  ],
+  'packages/docs/explanation/how-it-works.md': [`report, every ${fewest} to ${Math.floor(share * Number(stale))} s`],
+  'packages/docs/explanation/comparison.md': [`\`Unknown\` after ${stale} s, unless most are silent`],
+  'packages/docs/explanation/guards.md': [
+    `\`--fleet-guard-percent\` (${coordinatorDefault('fleetGuardPercent')} %)`,
+    `\`--mass-withdrawal-delay-seconds\` (${coordinatorDefault('massWithdrawalDelaySeconds')} s)`,
   ],
   'SECURITY.md': [
     `fill ${grouped(constant(PLACES, 'strangersMax'))} places of the listener for reports`,
@@ -45,6 +50,7 @@ export const OVERVIEW: Claims = {
     `Audience \`${REPORT_AUDIENCE}\``,
   ],
   'packages/docs/how-to/install.md': [
+    `"docker://$REGISTRY/rollcall:${VERSION}"`,
     `Kubernetes ${oldest} or newer, and Helm 3 or 4`,
     `It requests ${requests('agent', ' of CPU and ')}`,
     `It requests ${requests('coordinator', ' of CPU and ')}`,
