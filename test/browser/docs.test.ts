@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeInBrowser } from './in-browser.ts';
 
@@ -36,7 +37,8 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
+  // A quarter of a minute on an idle machine.
+}, 300_000);
 
 afterAll(async () => {
   server?.closeAllConnections();
@@ -44,7 +46,12 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-test('the site has the generated tables, and links that lead out of it lead to the source of the version', async () => {
+/** Waits until the page is alive: a click before that would make the router hydrate another page than the one that is there. */
+async function mounted(page: Page): Promise<void> {
+  await page.waitForFunction("document.querySelector('#app')?.__vue_app__ !== undefined");
+}
+
+test('links that lead out of the site lead to the source of the version', async () => {
   const page = await readFile(path.join(dir, 'how-to/migrate.html'), 'utf8');
   expect(page).toContain('/blob/v');
   expect(page).not.toMatch(/href="[^"]*\.\.\/\.\.\/\.\./);
@@ -53,6 +60,7 @@ test('the site has the generated tables, and links that lead out of it lead to t
 describeInBrowser('the documentation site', (open) => {
   test('finds a page by a word, and opens it at the anchor that GitHub gives the heading', async () => {
     const page = await open(`${url}/`);
+    await mounted(page);
     await page.getByRole('button', { name: 'Search' }).first().click();
     await page.locator('#localsearch-input').fill('NodePoolLabels pool');
     await page.locator('.VPLocalSearchBox .results a').first().click();
@@ -60,6 +68,7 @@ describeInBrowser('the documentation site', (open) => {
     expect(await page.locator('main').textContent()).toContain('NodePoolLabels');
 
     await page.goto(`${url}/how-to/gates.html#the-kubelet-also-checks-labels`);
+    await mounted(page);
     expect(await page.locator('#the-kubelet-also-checks-labels').textContent()).toContain(
       'The kubelet also checks labels',
     );

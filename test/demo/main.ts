@@ -65,7 +65,7 @@ async function play({ once, kubeconfig }: Options, stopped: Promise<string>): Pr
     tools.ask(consoleUrl);
     stage.onLeader = (leader) => tools.ask(leader.consoleUrl);
     screen.log(`look around with: ${opened.kubectlPath} --kubeconfig ${opened.kubeconfig} get nodes --show-labels`);
-    screen.log(`for kubectl and kubectl rollcall in another terminal: . ${tools.file}`);
+    screen.log(`use kubectl in another terminal: . ${tools.file}`);
     screen.log(`watch it in a browser: ${consoleUrl}`);
     stage.footer = `${consoleUrl}  ${KEYS}`;
     try {
