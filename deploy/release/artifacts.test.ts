@@ -20,7 +20,7 @@ async function emptyImages({ platforms, created }: ImageOptions): Promise<BuiltI
   });
 }
 
-function madeIn(dir: string, section = 'Unreleased', pluginDir = path.join(dir, 'not-built')) {
+function madeIn(dir: string, section = VERSION, pluginDir = path.join(dir, 'not-built')) {
   const registry = 'registry.example/team';
   const options = { registry, dir, cacheDir: dir, created: CREATED, revision: 'abc', source: undefined, section };
   return makeRelease(options, emptyImages, pluginDir);
@@ -88,7 +88,7 @@ test('kubectl rollcall is offered for each platform that it was built for', asyn
   const built = ['kubectl-rollcall-darwin-arm64', 'kubectl-rollcall-linux-amd64', 'kubectl-rollcall-windows-amd64.exe'];
   for (const file of [...built, 'main.js', 'kubectl-rollcall-plan9-386'])
     writeFileSync(path.join(pluginDir, file), `for ${file}`);
-  const { files, checksums } = await madeIn(dir, 'Unreleased', pluginDir);
+  const { files, checksums } = await madeIn(dir, VERSION, pluginDir);
   const offered = files.map((file) => path.relative(dir, file)).filter((file) => file.startsWith('kubectl-'));
   expect(offered.sort()).toEqual(built);
   for (const file of built) {

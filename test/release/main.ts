@@ -5,6 +5,7 @@ import { imageCacheDir } from '../../deploy/image/cached-input.ts';
 import { commit } from '../../deploy/image/commit.ts';
 import { makeRelease, type Release, type ReleaseOptions } from '../../deploy/release/artifacts.ts';
 import { publish } from '../../deploy/release/publish.ts';
+import { VERSION } from '../../packages/common/src/version.ts';
 import { type Environment, readEnvironment } from '../control-plane/environment.ts';
 import { findObstacle } from '../real-node/machine.ts';
 import { type RealCluster, startRealCluster } from '../real-node/real-cluster.ts';
@@ -65,7 +66,7 @@ async function build(registry: string, dir: string, environment: Environment): P
     dir: DIST,
     cacheDir: imageCacheDir(environment.variables),
     source: undefined,
-    section: 'Unreleased',
+    section: VERSION,
   };
   const release = await step('built', () => makeRelease(options));
   await step('built again, with the same digests', async () => {
