@@ -30,7 +30,7 @@ function checkDirectories(paths: string[]): string | undefined {
   return paths.every((path) => path.startsWith('/')) ? undefined : 'must be absolute paths';
 }
 
-/** Every setting of the agent. README.md and `--help` are made from this table. */
+/** Every setting of the agent. packages/docs/reference/flags.md and `--help` are made from this table. */
 export const AGENT_OPTIONS = {
   nodeName: {
     type: 'string',

@@ -23,7 +23,7 @@ async function emptyImages({ platforms, created }: ImageOptions): Promise<BuiltI
   });
 }
 
-function madeIn(dir: string, section = 'Unreleased', pluginDir = path.join(dir, 'not-built')) {
+function madeIn(dir: string, section = VERSION, pluginDir = path.join(dir, 'not-built')) {
   const registry = 'registry.example/team';
   const options = { registry, dir, cacheDir: dir, created: CREATED, revision: 'abc', source: undefined, section };
   return makeRelease(options, emptyImages, pluginDir);

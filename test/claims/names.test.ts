@@ -113,8 +113,7 @@ test('tests that a command of vitest runs', () => {
 });
 
 test('Events, all of which are listed', () => {
-  const page = files.find(({ path: name }) => name === 'coordinator/src/subscribers/events/README.md')?.text ?? '';
-  const listed = page.slice(page.indexOf('## List of Events'));
+  const page = files.find(({ path: name }) => name === 'packages/docs/reference/events.md')?.text ?? '';
   const recorded = source
     .filter(({ path: name }) =>
       /subscribers\/(announcer|eviction|create-subscribers|status\/pool-status-controller)|app\/service-registry\.ts$/.test(
@@ -125,8 +124,16 @@ test('Events, all of which are listed', () => {
     .map(([, reason = '']) => reason);
   const reasons = [...new Set(recorded)].sort();
   expect(reasons.length).toBeGreaterThanOrEqual(14);
-  const named = [...listed.matchAll(/^\| `([A-Za-z]+)` \|/gm)].map(([, reason = '']) => reason);
+  const named = [...page.matchAll(/^\| `([A-Za-z]+)` \|/gm)].map(([, reason = '']) => reason);
   expect(named.sort()).toEqual(reasons);
+});
+
+test('reasons why a NodeService is not in force, all of which are listed', () => {
+  const page = files.find(({ path: name }) => name === 'packages/docs/reference/node-services.md')?.text ?? '';
+  const acceptance = source.find(({ path: name }) => name.endsWith('state/services/acceptance.ts'))?.text ?? '';
+  const reasons = new Set([...acceptance.matchAll(/reason: '([A-Z][A-Za-z]+)'/g)].map(([, reason = '']) => reason));
+  expect(reasons.size).toBeGreaterThanOrEqual(14);
+  expect([...reasons].filter((reason) => !page.includes(`\`${reason}\``))).toEqual([]);
 });
 
 test('error codes, variables and constants', () => {

@@ -1,4 +1,5 @@
 import { PROBE_KINDS } from '@rollcall/agent/probes/kinds.ts';
+import { VERSION } from '@rollcall/common/version.ts';
 import { REPORT_AUDIENCE } from '@rollcall/common/well-known.ts';
 import { VERSIONS } from '../versions/versions.ts';
 import { FLAT_VALUES } from './chart-values.ts';
@@ -24,20 +25,22 @@ const PATHS: Readonly<Record<string, string>> = { unix: 'a `unix` socket', file:
 const kinds = PROBE_KINDS.map(({ kind }) => PATHS[kind] ?? `\`${kind}\``).join(', ');
 
 const value = (name: string) => String(FLAT_VALUES.get(name)).replace(/(\d)(Mi|Gi)$/, '$1 $2B');
-const resources = (program: string) => {
-  const of = (kind: string) =>
-    `${value(`${program}.resources.${kind}.cpu`)}, ${value(`${program}.resources.${kind}.memory`)}`;
-  return `${of('requests')}; at most ${of('limits')}`;
-};
+const requests = (program: string, between = ', ', kind = 'requests') =>
+  `${value(`${program}.resources.${kind}.cpu`)}${between}${value(`${program}.resources.${kind}.memory`)}`;
+const resources = (program: string) => `${requests(program)}; at most ${requests(program, ', ', 'limits')}`;
 
 /** Documents for a reader who does not know rollcall yet. */
 export const OVERVIEW: Claims = {
   'README.md': [
-    `report, every ${fewest} to ${Math.floor(share * Number(stale))} s`,
     `Kubernetes ${oldest} or newer`,
     `its node loses its readiness labels after ${stale} s`,
     `the right answer: ${kinds}`,
-    `\`Unknown\` after ${stale} s, unless most are silent`,
+  ],
+  'packages/docs/explanation/how-it-works.md': [`report, every ${fewest} to ${Math.floor(share * Number(stale))} s`],
+  'packages/docs/explanation/comparison.md': [`\`Unknown\` after ${stale} s, unless most are silent`],
+  'packages/docs/explanation/guards.md': [
+    `\`--fleet-guard-percent\` (${coordinatorDefault('fleetGuardPercent')} %)`,
+    `\`--mass-withdrawal-delay-seconds\` (${coordinatorDefault('massWithdrawalDelaySeconds')} s)`,
   ],
   'SECURITY.md': [
     `fill ${grouped(constant(PLACES, 'strangersMax'))} places of the listener for reports`,
@@ -46,16 +49,25 @@ export const OVERVIEW: Claims = {
     `limited in size (${constant(COMMON, 'REPORT_BODY_BYTES_MAX') / 1024} KiB)`,
     `Audience \`${REPORT_AUDIENCE}\``,
   ],
-  'deploy/README.md': [
-    `Kubernetes ${oldest}, Helm 3 or 4`,
-    `anything older than ${oldest}`,
-    `on the API servers of ${VERSIONS.slice(0, -1).join(', ')} and ${VERSIONS.at(-1)}`,
-    `| ${resources('agent')} |`,
-    `| ${resources('coordinator')} |`,
-    `or waited for ${stale} s (${grace} s where the agent’s pod is gone`,
-    `up to ${share} of \`staleAfterSeconds\``,
+  'packages/docs/how-to/install.md': [
+    `"docker://$REGISTRY/rollcall:${VERSION}"`,
+    `Kubernetes ${oldest} or newer, and Helm 3 or 4`,
+    `It requests ${requests('agent', ' of CPU and ')}`,
+    `It requests ${requests('coordinator', ' of CPU and ')}`,
+  ],
+  'packages/docs/how-to/upgrade.md': [`or waited for ${stale} s (${grace} s where the agent’s pod is gone`],
+  'packages/docs/how-to/troubleshoot.md': [
     `on its port ${value('agent.port')}`,
     `tried again after ${seconds('coordinator/src/write/unwritable-keys.ts', 'DENIED_FIRST_MS')} s`,
+  ],
+  'packages/docs/reference/sizing.md': [
+    `| ${resources('agent')} |`,
+    `| ${resources('coordinator')} |`,
+    `up to ${share} of \`staleAfterSeconds\``,
+  ],
+  'packages/docs/reference/support.md': [
+    `anything older than ${oldest}`,
+    `on the API servers of ${VERSIONS.slice(0, -1).join(', ')} and ${VERSIONS.at(-1)}`,
   ],
   'deploy/chart/README.md': [
     `rollcall for Kubernetes ${oldest} and later`,

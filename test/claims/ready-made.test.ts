@@ -4,12 +4,12 @@ import { expect, test } from 'vitest';
 import { ROOT, repositoryFiles } from '../tidy/sources.ts';
 
 const FOLDER = 'deploy/services';
-const rows = readFileSync(path.join(ROOT, FOLDER, 'README.md'), 'utf8')
+const rows = readFileSync(path.join(ROOT, 'packages/docs/how-to/services.md'), 'utf8')
   .split('\n')
   .filter((line) => line.startsWith('| [`'))
   .map((line) => line.split('|').map((cell) => cell.trim()));
 const manifests = repositoryFiles().filter(({ path: name }) => name.startsWith(`${FOLDER}/`) && name.endsWith('.yaml'));
-const linkTo = (file: string) => `[\`${file}\`](${file})`;
+const linkTo = (file: string) => `[\`${file}\`](../../../${FOLDER}/${file})`;
 
 test('each row is of a file', () => {
   expect(rows.map(([, link]) => link)).toEqual(

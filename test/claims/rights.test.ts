@@ -28,9 +28,9 @@ const OF_ROLES = Object.values<WatchedResource>(WATCHED)
     ...(hasStatus ? [{ resource: `${resource}/status`, verbs: 'patch' }] : []),
   ]);
 
-test('deploy/README.md names every right of the coordinator in the cluster, and to watch, with its verbs', () => {
+test('packages/docs/how-to/install.md names every right of the coordinator in the cluster, and to watch, with its verbs', () => {
   const paragraph =
-    read('deploy/README.md')
+    read('packages/docs/how-to/install.md')
       .split('\n')
       .find((line) => line.startsWith('The rights of the coordinator')) ?? '';
   const parts = paragraph.split(/;|, and /);

@@ -58,12 +58,12 @@ export const ROOMS: Claims = {
     `or ${constant(`${EVENTS}/event-sender.ts`, 'ATTEMPTS_MAX')} attempts were in vain`,
     `${grouped(constant(`${EVENTS}/event-recorder.ts`, 'EVENTS_MAX'))} Events and ${grouped(constant(`${EVENTS}/event-recorder.ts`, 'SUBJECTS_MAX'))} objects`,
   ],
-  'coordinator/src/subscribers/notify/README.md': [
+  'packages/docs/how-to/notify.md': [
     `doubling up to ${numberIn(OUTBOX, /RETRY = \{ baseMs: 500, maxMs: ([0-9_]+)/) / 1000} s`,
     `${constant(OUTBOX, 'SEATS')} are on their way at most, and ${(1000 / constant(OUTBOX, 'SEAT_MS')) * constant(OUTBOX, 'SEATS')} are sent in a second`,
     `A request has ${seconds(POSTER, 'TIMEOUT_MS')} s`,
   ],
-  'coordinator/src/subscribers/eviction/README.md': [
+  'packages/docs/how-to/evict.md': [
     `\`--eviction-delay-seconds\` (${coordinatorDefault('evictionDelaySeconds')})`,
     `of more than ${constant('coordinator/src/decide/labelers/withdrawn-labels.ts', 'ENTRIES_MAX')} the latest count`,
   ],
@@ -98,7 +98,7 @@ export const ROOMS: Claims = {
   'coordinator/src/answer/console/README.md': [
     `the last ${grouped(constant('coordinator/src/answer/console/event-stream.ts', 'EVENTS_MAX'))} events are kept`,
   ],
-  'deploy/monitoring/runbooks/RollcallGuardActive.md': [
+  'packages/docs/how-to/runbooks/RollcallGuardActive.md': [
     `fewer than ${constant('coordinator/src/state/guard.ts', 'CLEAR_PERCENT')} % are silent`,
   ],
 };

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeError } from '@rollcall/common/coded-error.ts';
 import { buildBundles } from '../../build.ts';
@@ -5,6 +6,7 @@ import { untilStopped } from '../control-plane/until-stopped.ts';
 import { embeddedCluster, type RigCluster } from '../rig/cluster.ts';
 import { NODE_PREFIX, outsideCluster } from './outside-cluster.ts';
 import { plainScreen, type Screen, terminalScreen } from './screen.ts';
+import { ShellTools } from './shell-tools.ts';
 import { KEYS, runShow } from './show.ts';
 import { Stage } from './stage.ts';
 import { runTour } from './tour.ts';
@@ -16,6 +18,8 @@ Runs rollcall on a real control plane and shows what it does.
   --once             make one tour, and exit with 0 only if every label came and went as it should
   --kubeconfig FILE  use this cluster instead of an embedded control plane
 `;
+
+const CRDS = path.resolve(import.meta.dirname, '../../deploy/crds');
 
 /** Exit status of a shell after Ctrl-C. */
 const STOPPED_EARLY = 130;
@@ -36,10 +40,13 @@ function readOptions(): Options | undefined {
   return undefined;
 }
 
-function openCluster(kubeconfig: string | undefined, screen: Screen): Promise<RigCluster> {
+async function openCluster(kubeconfig: string | undefined, screen: Screen): Promise<RigCluster> {
   if (kubeconfig !== undefined) return outsideCluster(kubeconfig, screen);
   screen.log('starting etcd and kube-apiserver');
-  return embeddedCluster();
+  const cluster = await embeddedCluster();
+  // For the tutorial.
+  await cluster.controlPlane.kubectl(['apply', '-f', CRDS]);
+  return cluster;
 }
 
 /** Whatever was started and is not taken down in order, because a stop came early, dies with this process. */
@@ -53,8 +60,12 @@ async function play({ once, kubeconfig }: Options, stopped: Promise<string>): Pr
   try {
     const stage = await Promise.race([setting, stopped]);
     if (typeof stage === 'string') return STOPPED_EARLY;
-    screen.log(`look around with: ${opened.lookAround}`);
     const { consoleUrl } = await stage.rig.leader();
+    const tools = await ShellTools.write(opened);
+    tools.ask(consoleUrl);
+    stage.onLeader = (leader) => tools.ask(leader.consoleUrl);
+    screen.log(`look around with: ${opened.kubectlPath} --kubeconfig ${opened.kubeconfig} get nodes --show-labels`);
+    screen.log(`use kubectl in another terminal: . ${tools.file}`);
     screen.log(`watch it in a browser: ${consoleUrl}`);
     stage.footer = `${consoleUrl}  ${KEYS}`;
     try {
@@ -62,6 +73,7 @@ async function play({ once, kubeconfig }: Options, stopped: Promise<string>): Pr
       screen.log(`stopping: ${await runShow(stage, screen, process.stdin, stopped)}`);
       return 0;
     } finally {
+      await tools.remove();
       await stage.rig.stop();
     }
   } finally {

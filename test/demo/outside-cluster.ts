@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
 import { ApiClient, ApiError } from '../control-plane/api-client.ts';
 import { removeDirOnExit } from '../control-plane/child.ts';
@@ -42,8 +42,7 @@ export async function outsideCluster(kubeconfig: string, screen: Screen): Promis
   };
   try {
     const { coordinatorKubeconfig } = await installAccess({ api, kubeconfigFor });
-    const lookAround = `kubectl --kubeconfig ${kubeconfig} get nodes --show-labels`;
-    return { api, coordinatorKubeconfig, lookAround, stop };
+    return { api, coordinatorKubeconfig, kubectlPath: 'kubectl', kubeconfig: resolve(kubeconfig), stop };
   } catch (error) {
     await stop();
     throw error;

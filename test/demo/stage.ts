@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { RigCluster } from '../rig/cluster.ts';
+import type { Coordinator } from '../rig/coordinator.ts';
 import type { LogLine } from '../rig/program.ts';
 import { Rig } from '../rig/rig.ts';
 import type { SimulatedNode } from '../rig/simulated-node.ts';
@@ -16,6 +17,8 @@ export class Stage {
   /** The last action on a node and its time, to show how long the answer took. */
   readonly #deeds = new Map<string, number>();
   footer = '';
+  /** Another coordinator leads. */
+  onLeader: (leader: Coordinator) => void = () => {};
 
   private constructor(rig: Rig, screen: Screen) {
     this.rig = rig;
@@ -38,23 +41,30 @@ export class Stage {
     namespace: string;
   }): Promise<Stage> {
     const { screen, cluster, prefix, namespace } = options;
+    let stage: Stage | undefined;
     const rig = await Rig.start({
       nodes: 0,
       coordinators: 2,
       cluster,
       namespace,
-      onCoordinatorLog: tellLeader(screen),
+      onCoordinatorLog: (coordinator, { msg }) => {
+        if (msg !== 'Started leading') return;
+        screen.log(`${coordinator}: leads`);
+        const leader = stage?.rig.coordinators.find(({ name }) => name === coordinator);
+        if (leader) stage?.onLeader(leader);
+      },
     });
-    const stage = new Stage(rig, screen);
+    const made = new Stage(rig, screen);
+    stage = made;
     const machine = `${prefix}${hostname()
       .toLowerCase()
       .replaceAll(/[^a-z0-9-]/g, '-')}`;
     const names = [machine, ...[1, 2, 3, 4].map((number) => `${prefix}node-${number}`)];
     for (const name of names) {
-      await rig.addNode({ name, onAgentLog: (line) => stage.#heard(name, line) });
+      await rig.addNode({ name, onAgentLog: (line) => made.#heard(name, line) });
       screen.log(`${name}: agent started${name === machine ? ', for this very machine' : ''}`);
     }
-    return stage;
+    return made;
   }
 
   #heard(node: string, line: LogLine): void {
@@ -88,10 +98,4 @@ export class Stage {
     });
     this.#screen.table(rows, this.footer);
   }
-}
-
-function tellLeader(screen: Screen): (coordinator: string, line: LogLine) => void {
-  return (coordinator, { msg }) => {
-    if (msg === 'Started leading') screen.log(`${coordinator}: leads`);
-  };
 }

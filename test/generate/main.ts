@@ -3,6 +3,7 @@ import path from 'node:path';
 import { VERSION } from '@rollcall/common/version.ts';
 import { fillBlock } from './blocks.ts';
 import { chartBlocks, chartFiles } from './chart/files.ts';
+import { apiBlocks } from './manifests/api-table.ts';
 import { manifestFiles } from './manifests/files.ts';
 import { watchRightsBlock } from './manifests/watch-rights.ts';
 import { monitoringBlocks, monitoringFiles } from './monitoring/files.ts';
@@ -33,7 +34,13 @@ function textOf(file: string): string | undefined {
   }
 }
 
-for (const block of [...(await referenceBlocks()), ...chartBlocks(), ...monitoringBlocks(), watchRightsBlock()]) {
+for (const block of [
+  ...(await referenceBlocks()),
+  ...apiBlocks(),
+  ...chartBlocks(),
+  ...monitoringBlocks(),
+  watchRightsBlock(),
+]) {
   bring(block.file, `${block.file}: ${block.name}`, (before = '') => fillBlock(before, block));
 }
 for (const { file, content } of [...manifestFiles(), ...ruleFiles(), ...chartFiles(), ...monitoringFiles()])

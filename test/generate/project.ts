@@ -10,4 +10,4 @@ export const PROJECT = {
 } as const;
 
 /** The runbooks of this version. */
-export const RUNBOOKS_URL = `${PROJECT.source}/blob/v${VERSION}/deploy/monitoring/runbooks`;
+export const RUNBOOKS_URL = `${PROJECT.source}/blob/v${VERSION}/packages/docs/how-to/runbooks`;

@@ -8,8 +8,12 @@ import type { KeyEntry } from '@rollcall/coordinator/model/keys/key-entry.ts';
 import { OWN_KEYS, serviceKeys } from '@rollcall/coordinator/model/keys/own-keys.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
 import { PROMISES } from '../claims/promises.ts';
+import { numberIn } from '../claims/source.ts';
+import { VERSIONS } from '../versions/versions.ts';
 import { type GeneratedBlock, markdownTable } from './blocks.ts';
 import { builtInServices } from './manifests/settings.ts';
+
+const REFERENCE = 'packages/docs/reference';
 
 /** Every table in the documents that repeats what the source says. */
 export async function referenceBlocks(): Promise<GeneratedBlock[]> {
@@ -18,12 +22,13 @@ export async function referenceBlocks(): Promise<GeneratedBlock[]> {
   const coordinator = createRegistry('rollcall_coordinator');
   registerCoordinatorMetrics(coordinator);
   return [
-    { file: 'agent/README.md', name: 'flags', content: flagTable(AGENT_OPTIONS) },
-    { file: 'agent/README.md', name: 'metrics', content: await metricTable(agent) },
-    { file: 'coordinator/README.md', name: 'flags', content: flagTable(COORDINATOR_OPTIONS) },
-    { file: 'coordinator/README.md', name: 'metrics', content: await metricTable(coordinator) },
-    { file: 'coordinator/README.md', name: 'keys', content: keyTable() },
-    { file: 'packages/common/README.md', name: 'error-codes', content: errorTable() },
+    { file: `${REFERENCE}/flags.md`, name: 'agent', content: flagTable(AGENT_OPTIONS) },
+    { file: `${REFERENCE}/flags.md`, name: 'coordinator', content: flagTable(COORDINATOR_OPTIONS) },
+    { file: `${REFERENCE}/metrics.md`, name: 'agent', content: await metricTable(agent) },
+    { file: `${REFERENCE}/metrics.md`, name: 'coordinator', content: await metricTable(coordinator) },
+    { file: `${REFERENCE}/keys.md`, name: 'keys', content: keyTable() },
+    { file: `${REFERENCE}/support.md`, name: 'versions', content: versionTable() },
+    { file: `${REFERENCE}/error-codes.md`, name: 'error-codes', content: errorTable() },
     { file: 'SECURITY.md', name: 'promises', content: promiseTable() },
   ];
 }
@@ -37,6 +42,13 @@ async function metricTable(registry: Registry): Promise<string> {
 function promiseTable(): string {
   const rows = PROMISES.map(({ area, promise, file, test }) => [area, promise, `[\`${test}\`](${file})`]);
   return markdownTable(['area', 'promise', 'test'], rows);
+}
+
+/** What was run on which version of Kubernetes. */
+function versionTable(): string {
+  const older = VERSIONS.map((version) => [version, 'the core of the end-to-end tests (`npm run test:versions`)']);
+  const newest = `1.${numberIn('test/control-plane/go.mod', /k8s\.io\/kubernetes v1\.([0-9]+)\./)}`;
+  return markdownTable(['Kubernetes', 'what is run'], [...older, [newest, 'every test (`npm test`)']]);
 }
 
 function errorTable(): string {

@@ -60,7 +60,7 @@ async function build(registry: string, dir: string, environment: Environment): P
     dir: DIST,
     cacheDir: imageCacheDir(environment.variables),
     source: undefined,
-    section: 'Unreleased',
+    section: VERSION,
   };
   const release = await step('built', () => makeRelease(options));
   await step('built again, with the same digests', async () => {

@@ -9,8 +9,9 @@ export type RigCluster = {
   api: ApiClient;
   /** Path of a kubeconfig with the coordinator's own token. */
   coordinatorKubeconfig: string;
-  /** What a person types to look around. */
-  lookAround: string;
+  /** For a person who looks around: the program, and the kubeconfig with every right. */
+  kubectlPath: string;
+  kubeconfig: string;
   /** Removes what was installed, or the whole cluster. */
   stop: () => Promise<void>;
 };
@@ -33,6 +34,5 @@ export async function embeddedCluster(
   await createServiceAccount(api, 'default', 'default');
   const access = await installAccess(controlPlane);
   if (fence !== 'no fence') await installFence(controlPlane, fence);
-  const lookAround = `${binaries.kubectl} --kubeconfig ${kubeconfig} get nodes --show-labels`;
-  return { api, ...access, lookAround, controlPlane, stop: () => controlPlane.stop() };
+  return { api, ...access, kubectlPath: binaries.kubectl, kubeconfig, controlPlane, stop: () => controlPlane.stop() };
 }

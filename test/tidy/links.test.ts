@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { anchorOf } from '../../packages/docs/src/anchors.ts';
 import { ROOT, repositoryFiles } from './sources.ts';
 
 const pages = new Map(
@@ -31,14 +32,7 @@ function anchorsOf(text: string): Set<string> {
   const titles = [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
     title.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1'),
   );
-  return new Set(
-    titles.map((title) =>
-      title
-        .toLowerCase()
-        .replace(/[^\p{L}\p{N}_\- ]/gu, '')
-        .replaceAll(' ', '-'),
-    ),
-  );
+  return new Set(titles.map(anchorOf));
 }
 
 function withoutCode(text: string): string {

@@ -6,6 +6,8 @@
 export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   common: [],
   deploy: ['common', 'build.ts'],
+  // Where the project is: `test/generate/project.ts`.
+  docs: ['common', 'test'],
   // In the browser.
   'console-page': ['common'],
   'kubectl-rollcall': ['common'],

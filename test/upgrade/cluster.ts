@@ -73,7 +73,8 @@ export async function releasedCluster(firstTree: string): Promise<ReleasedCluste
     api,
     kubectl,
     coordinatorKubeconfig: await controlPlane.kubeconfigFor(await tokenOf('rollcall-coordinator')),
-    lookAround: '',
+    kubectlPath: controlPlane.binaries.kubectl,
+    kubeconfig,
     stop: () => controlPlane.stop(),
     install,
     upgrade: (tree, args = []) =>

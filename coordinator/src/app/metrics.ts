@@ -11,7 +11,7 @@ import { ServiceMetrics } from '../subscribers/service-metrics.ts';
 import { CertificateMetrics } from '../tls/metrics.ts';
 import { createApplyMetrics } from '../write/metrics.ts';
 
-/** Registers every metric of the coordinator without starting anything: for the reference in the README. */
+/** Registers every metric of the coordinator without starting anything: for packages/docs/reference/metrics.md. */
 export function registerCoordinatorMetrics(registry: Registry): void {
   createKubeMetrics(registry);
   createApplyMetrics(registry, {

@@ -19,7 +19,7 @@ test('by default nothing is evicted, one replica of several leads, and what is w
   });
 });
 
-test('by default times and limits are as the README says', async () => {
+test('by default times and limits are as the documents say', async () => {
   expect(await configured()).toMatchObject({
     staleAfterSeconds: 30,
     fleetGuardPercent: 55,

@@ -33,7 +33,7 @@ function checkClasses(prefixes: readonly string[]): string | undefined {
     : 'must be up to four hexadecimal digits each';
 }
 
-/** Every setting of the coordinator. README.md and `--help` are made from this table. */
+/** Every setting of the coordinator. packages/docs/reference/flags.md and `--help` are made from this table. */
 export const COORDINATOR_OPTIONS = {
   kubeconfig: {
     type: 'string',

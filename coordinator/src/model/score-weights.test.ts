@@ -8,7 +8,7 @@ test('terms that are named get their weight, and the others keep theirs', () => 
   expect(problem).toBeUndefined();
 });
 
-test('by default the weights are as the README says', () => {
+test('by default the weights are as the documents say', () => {
   const told = 'density=4, occupied=2, spread=1, fresh=2, steady=1';
   const weights = Object.entries(parseScoreWeights([]).weights).map(([term, weight]) => `${term}=${weight}`);
   expect(weights.join(', ')).toBe(told);

@@ -7,7 +7,7 @@ import { WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import { PLUGIN } from '../../rig/run-plugin.ts';
 
 export const DEPLOY = path.resolve(import.meta.dirname, '../../../deploy');
-const RUNBOOKS = path.join(DEPLOY, 'monitoring/runbooks');
+const RUNBOOKS = path.resolve(import.meta.dirname, '../../../packages/docs/how-to/runbooks');
 
 export type Outcome = { code: number; out: string; err: string };
 

@@ -7,7 +7,7 @@ import type { NodeState } from '../gitpod/node-states.ts';
 import { impliedIn } from '../hardware/rule-stage.ts';
 import { MigrationStage } from './migration-stage.ts';
 
-// The steps of deploy/migration.md, on a cluster as adaptant's k8s-auto-labeller leaves it, and k8s-node-label-monitor,
+// The steps of packages/docs/how-to/migrate.md, on a cluster as adaptant's k8s-auto-labeller leaves it, and k8s-node-label-monitor,
 // which writes nothing.
 
 type Message = { node: string; labelsAdded: Record<string, string>; labelsDeleted: string[] };

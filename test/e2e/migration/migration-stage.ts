@@ -62,7 +62,7 @@ export class MigrationStage {
 
   /** Runs a command of kubectl or Helm of the page on migration, with these values for its words in capitals. */
   async follow(command: string, values: Readonly<Record<string, string>> = {}): Promise<string> {
-    const page = await readFile(path.join(DEPLOY, 'migration.md'), 'utf8');
+    const page = await readFile(path.join(DEPLOY, '../packages/docs/how-to/migrate.md'), 'utf8');
     const isThere = page.split('\n').some((line) => line.trim() === command) || page.includes(`\`${command}\``);
     if (!isThere) throw new Error(`The page has no command ${command}`);
     const [program, ...words] = command.split(' ');
@@ -98,7 +98,8 @@ export class MigrationStage {
     const cluster = {
       api: this.api,
       coordinatorKubeconfig: await this.controlPlane.kubeconfigFor(token),
-      lookAround: '',
+      kubectlPath: this.controlPlane.binaries.kubectl,
+      kubeconfig: this.controlPlane.kubeconfig,
       stop: async () => {},
     };
     const coordinatorArgs = [`--config=${this.#configFile}`, `--label-dir=${path.join(this.#dir, 'rules')}`];

@@ -6,7 +6,7 @@ import type { SimulatedNode } from '../../rig/simulated-node.ts';
 import { FACADE_TAINT, isOpen, taintKeys, WORKSPACE_NODE, WS_TAINT } from '../gitpod/node-states.ts';
 import { MigrationStage } from './migration-stage.ts';
 
-// The steps of deploy/README.md beside Gitpod's node-labeler. What is taken over, and how, is tested in
+// The steps of packages/docs/how-to/install.md beside Gitpod's node-labeler. What is taken over, and how, is tested in
 // ../gitpod/take-over.test.ts; here it is that rollcall can look on first, behind the fence, with the chart's own rights.
 
 const LABELS = { [WS_DAEMON_READY]: 'true', [REGISTRY_FACADE_READY]: 'true' };

@@ -7,7 +7,7 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 import { MANAGED, POOL, poolLabelSet, poolsPath } from '../pools/pool-cluster.ts';
 import { MigrationStage } from './migration-stage.ts';
 
-// The steps of deploy/migration.md, of which every command is read from the page, on a cluster as Banzai Cloud's nodepool-labels-operator leaves it.
+// The steps of packages/docs/how-to/migrate.md, of which every command is read from the page, on a cluster as Banzai Cloud's nodepool-labels-operator leaves it.
 
 const NAMESPACE = 'pipeline';
 const RELEASE = 'npls';

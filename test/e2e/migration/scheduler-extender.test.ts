@@ -6,7 +6,7 @@ import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
 import { Rig } from '../../rig/rig.ts';
 import { WORKSPACE_NODE } from '../gitpod/node-states.ts';
 
-// The first step of deploy/scheduler/README.md: a kube-scheduler that was configured for Gitpod's scheduler-extender asks
+// A step of packages/docs/how-to/migrate.md: a kube-scheduler that was configured for Gitpod's scheduler-extender asks
 // the coordinator, and nothing but the address is changed. What it asks afterwards is tested in ../scheduler.
 
 const PODS = '/api/v1/namespaces/default/pods';

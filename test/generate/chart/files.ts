@@ -22,7 +22,7 @@ export function chartFiles(): GeneratedFile[] {
 }
 
 export function chartBlocks(): GeneratedBlock[] {
-  return [{ file: `${FOLDER}/README.md`, name: 'values', content: valuesTable(CHART_VALUES) }];
+  return [{ file: 'packages/docs/reference/values.md', name: 'values', content: valuesTable(CHART_VALUES) }];
 }
 
 function chartYaml(): string {

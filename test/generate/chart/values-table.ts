@@ -1,7 +1,7 @@
 import { markdownTable } from '../blocks.ts';
 import type { ConfigOption, Schema, ValueNode } from './value.ts';
 
-/** Every value of the chart as a table for its README. */
+/** Every value of the chart as a table for its page. */
 export function valuesTable(root: ValueNode): string {
   return markdownTable(['value', 'default', 'meaning'], rows('', root));
 }

@@ -53,7 +53,7 @@ const ON_DEMAND = Object.values<WatchedResource>(WATCHED)
   .filter(({ term }) => term)
   .map(({ resource }) => resource);
 
-/** Every value of the chart. Its values.yaml, its schema and the table in its README are made from this. */
+/** Every value of the chart. Its values.yaml, its schema and the table on its page are made from this. */
 export const CHART_VALUES = section('Values of the chart rollcall.', {
   image: section('The image, which contains both programs.', {
     registry: text('Registry of the image; empty: the default of the nodes.', ''),
@@ -226,8 +226,8 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   priorityClass: section('Priority of the pods.', {
     create: flag('Create a PriorityClass for the pods that have none of their own.', true),
     value: count(
-      'Value of the PriorityClass; the default is the largest that is not reserved for Kubernetes. An upgrade cannot change it: delete the PriorityClass first.',
-      1_000_000_000,
+      'Value of the PriorityClass. Its pods wait in front of others and are evicted after them, but preempt none; where agents may preempt, set agent.priorityClassName to system-node-critical. An upgrade cannot change it: delete the PriorityClass first.',
+      1_000_000,
       0,
       1_000_000_000,
     ),

@@ -41,11 +41,11 @@ export function monitoringFiles(): GeneratedFile[] {
 
 export function monitoringBlocks(): GeneratedBlock[] {
   const rows = ALERTS.map(({ name, severity, for: held = 'at once', summary }) => [
-    `[${name}](runbooks/${name}.md)`,
+    `[${name}](../how-to/runbooks/${name}.md)`,
     severity,
     held,
     summary,
   ]);
   const content = markdownTable(['alert', 'severity', 'after', 'what it says'], rows);
-  return [{ file: `${FOLDER}/README.md`, name: 'alerts', content }];
+  return [{ file: 'packages/docs/reference/alerts.md', name: 'alerts', content }];
 }

@@ -127,7 +127,7 @@ describe('every alert', () => {
   });
 
   test.each(ALERTS)('$name has a runbook that says what it means, and what to do', (alert) => {
-    const text = readFileSync(path.join(ROOT, runbookOf(alert, 'deploy/monitoring/runbooks')), 'utf8');
+    const text = readFileSync(path.join(ROOT, runbookOf(alert, 'packages/docs/how-to/runbooks')), 'utf8');
     const headings = [...text.matchAll(/^(#+ .*)$/gm)].map(([line]) => line);
     expect(headings).toEqual([`# ${alert.name}`, '## Symptom', '## Meaning', '## Check', '## Fix']);
     for (const section of text.split(/^## .*$/m).slice(1)) expect(section.trim().length).toBeGreaterThan(30);
@@ -135,15 +135,15 @@ describe('every alert', () => {
 
   test('is the only reason for a runbook and for a test', () => {
     const names = ALERTS.map(({ name }) => name).toSorted();
-    const inFolder = (folder: string) => readdirSync(path.join(ROOT, FOLDER, folder)).toSorted();
-    expect(inFolder('runbooks')).toEqual(names.map((name) => `${name}.md`));
-    expect(inFolder('tests')).toEqual(names.map((name) => `${name}.yaml`));
+    const inFolder = (folder: string) => readdirSync(path.join(ROOT, folder)).toSorted();
+    expect(inFolder('packages/docs/how-to/runbooks')).toEqual(names.map((name) => `${name}.md`));
+    expect(inFolder(`${FOLDER}/tests`)).toEqual(names.map((name) => `${name}.yaml`));
   });
 });
 
 test('runbooks name metrics that the programs have', () => {
   for (const alert of ALERTS) {
-    const text = readFileSync(path.join(ROOT, runbookOf(alert, 'deploy/monitoring/runbooks')), 'utf8');
+    const text = readFileSync(path.join(ROOT, runbookOf(alert, 'packages/docs/how-to/runbooks')), 'utf8');
     const missing = metricReferences(text).filter(({ name }) => !known.has(name) && !known.has(`${name}_bucket`));
     expect([alert.name, missing]).toEqual([alert.name, []]);
   }

@@ -130,11 +130,14 @@ describeOnRealNodes('any service on a node,', () => {
 
   test('has a label by the object that the first chapter has', async () => {
     const readme = readFileSync(path.resolve(import.meta.dirname, '../../../README.md'), 'utf8');
-    const [, object = ''] = /kubectl apply -f - <<EOF\n(.*?)EOF\n/s.exec(readme) ?? [];
+    const [, object = ''] = /```yaml\n(apiVersion: rollcall.*?)```\n/s.exec(readme) ?? [];
+    const mirrors = nodes.map(({ name }) => `${name} registry-mirror`);
+    for (const node of nodes) await start(node, 'registry-mirror');
     await apply(object);
-    await product.labelled(names(), ['service.rollcall.dev/kubelet'], 'true');
-    await remove('kubelet');
-    await product.labelled(names(), ['service.rollcall.dev/kubelet'], undefined);
+    await product.labelled(names(), ['service.rollcall.dev/registry-mirror'], 'true');
+    await remove('registry-mirror');
+    await product.labelled(names(), ['service.rollcall.dev/registry-mirror'], undefined);
+    await Promise.all(mirrors.map((mirror) => running.get(mirror)?.stop()));
   });
 
   test('is one object of at most 15 lines: ready, it has the label, no taint and a condition that is True', async () => {

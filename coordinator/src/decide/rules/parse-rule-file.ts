@@ -43,7 +43,7 @@ const DEFAULT_VALUE = 'true';
 
 /**
  * What a rule file says. A line that can never hold is a problem, and the others count. The format is described in
- * README.md.
+ * packages/docs/how-to/rules.md.
  */
 export function parseRuleFile(content: string): ParsedRuleFile {
   const conditions: Condition[] = [];

@@ -13,7 +13,7 @@ export function helpText(program: { name: string; summary: string; options: Opti
   return `${lines.join('\n')}\n`;
 }
 
-/** The same as a Markdown table, for the README; generated, so that both always agree. */
+/** The same as a Markdown table, for the documents; generated, so that both always agree. */
 export function flagTable(options: OptionTable): string {
   const rows = Object.entries<Described>(options).map(([key, option]) => {
     const names = [`\`${flagName(key)}\``, ...(option.short ? [`\`-${option.short}\``] : [])];

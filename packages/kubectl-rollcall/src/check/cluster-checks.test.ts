@@ -255,7 +255,7 @@ describe('another labeler', () => {
   test('is named with the page and what to copy from it', async () => {
     const [, cure] = await of('banzaicloud/nodepool-labels-operator:1');
     expect(cure).toContain(
-      'follow deploy/migration.md#banzai-clouds-nodepool-labels-operator: copy controller.namespace',
+      'follow packages/docs/how-to/migrate.md#banzai-clouds-nodepool-labels-operator: copy controller.namespace',
     );
     expect(cure).toContain('kubectl -n rollcall get configmap other -o yaml');
   });
@@ -270,7 +270,7 @@ describe('another labeler', () => {
     const taken = { metadata: { ...node.metadata, name: 'm', managedFields: [{ manager: 'rollcall' }] } };
     const found = await resultOf(otherLabelers, { workloads, nodes: { value: [node, taken] } });
     expect(found[0]).toBe(`warn: ${name} has written to 1 node that rollcall has not written to: n`);
-    expect(found[1]).toContain('follow deploy/migration.md#');
+    expect(found[1]).toContain('follow packages/docs/how-to/migrate.md#');
   });
 
   test('that is scaled to none, or is no labeler, is no problem', async () => {

@@ -149,7 +149,7 @@ export const nodeReadinessRules: Check = (evidence) => {
 type Predecessor = {
   image: RegExp;
   name: string;
-  /** The section of deploy/migration.md. */
+  /** The section of packages/docs/how-to/migrate.md. */
   section: string;
   /** What it leaves on Nodes: the field manager, or an annotation. */
   trace: (node: NodeObject) => boolean;
@@ -196,7 +196,7 @@ function traces({ nodes }: Pick<Evidence, 'nodes'>): Finding[] {
     const names = untaken.filter(trace).map(({ metadata }) => metadata.name);
     if (names.length === 0) return [];
     const text = `${name} has written to ${count(names.length, 'node')} that rollcall has not written to: ${listed(names, 3)}`;
-    return [{ severity: 'warn', text, cure: `follow deploy/migration.md#${section}` }];
+    return [{ severity: 'warn', text, cure: `follow packages/docs/how-to/migrate.md#${section}` }];
   });
 }
 
@@ -227,7 +227,7 @@ export const otherLabelers: Check = ({ workloads, nodes }) => {
     const where = `${metadata.namespace}/${metadata.name}`;
     const text = `${found.name} runs (${where}) and writes the same keys: it and rollcall would undo each other's changes`;
     const { namespace = 'default', name } = metadata;
-    const copied = `follow deploy/migration.md#${found.section}: copy ${found.copy({ namespace, name })}`;
+    const copied = `follow packages/docs/how-to/migrate.md#${found.section}: copy ${found.copy({ namespace, name })}`;
     const cure = `${copied}; install rollcall with coordinator.config.dryRun=true first, then stop the other labeler: kubectl -n ${metadata.namespace} scale deployment/${metadata.name} --replicas=0`;
     return [{ severity: 'fail', text, cure }];
   });

@@ -1,0 +1,30 @@
+import { defineConfig } from 'vitepress';
+import { PROJECT } from '../../../test/generate/project.ts';
+import { anchorOf } from '../src/anchors.ts';
+import { firstPages, sideBar } from '../src/navigation.ts';
+import { linkToSource } from '../src/source-links.ts';
+
+export default defineConfig({
+  lang: 'en',
+  title: 'rollcall',
+  description: 'Shows which nodes of a Kubernetes cluster can do their job.',
+  head: [
+    ['link', { rel: 'icon', href: '/icon.svg' }],
+    // Long names in tables break, so that the column beside them stays in sight.
+    ['style', {}, '.vp-doc td code { overflow-wrap: anywhere }'],
+  ],
+  srcExclude: ['README.md'],
+  outDir: 'dist',
+  cacheDir: 'node_modules/.vitepress',
+  // The tables of the reference need the width.
+  transformPageData: ({ relativePath, frontmatter }) =>
+    relativePath.startsWith('reference/') ? { frontmatter: { ...frontmatter, aside: false } } : {},
+  markdown: { anchor: { slugify: anchorOf }, config: linkToSource },
+  themeConfig: {
+    nav: firstPages(),
+    sidebar: sideBar(),
+    outline: [2, 3],
+    search: { provider: 'local' },
+    socialLinks: [{ icon: 'github', link: PROJECT.source }],
+  },
+});

@@ -1,0 +1,58 @@
+import { writeFileSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { removeDirOnExit } from '../control-plane/child.ts';
+import type { RigCluster } from '../rig/cluster.ts';
+import { PLUGIN } from '../rig/run-plugin.ts';
+
+/** The documents of the console are asked for by these commands; no kubelet runs that could forward a port. */
+const ASKING = 'status|why|diff|audit|console';
+
+/** What a person needs in another terminal: kubectl with the cluster of the demo, `kubectl rollcall`, and this Node.js. */
+export class ShellTools {
+  readonly #dir: string;
+
+  private constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  static async write({ kubectlPath, kubeconfig }: Pick<RigCluster, 'kubectlPath' | 'kubeconfig'>): Promise<ShellTools> {
+    const dir = await mkdtemp(path.join(tmpdir(), 'rollcall-tools-'));
+    removeDirOnExit(dir);
+    const tools = new ShellTools(dir);
+    const bin = path.join(dir, 'bin');
+    await mkdir(bin);
+    if (path.isAbsolute(kubectlPath)) await symlink(kubectlPath, path.join(bin, 'kubectl'));
+    const plugin = path.join(bin, 'kubectl-rollcall');
+    await writeFile(
+      plugin,
+      `#!/bin/sh
+case "$1" in ${ASKING}) set -- "$@" --console-url="$(cat "${tools.#consoleFile}")" ;; esac
+exec "${process.execPath}" "${PLUGIN}" "$@"
+`,
+    );
+    await chmod(plugin, 0o755);
+    const paths = [bin, path.dirname(process.execPath)].join(':');
+    await writeFile(tools.file, `export KUBECONFIG="${kubeconfig}" PATH="${paths}:$PATH"\n`);
+    return tools;
+  }
+
+  /** The file to read into a shell. */
+  get file(): string {
+    return path.join(this.#dir, 'env');
+  }
+
+  get #consoleFile(): string {
+    return path.join(this.#dir, 'console');
+  }
+
+  /** From now on the plugin asks this console. */
+  ask(consoleUrl: string): void {
+    writeFileSync(this.#consoleFile, consoleUrl.replace(/\/$/, ''));
+  }
+
+  remove(): Promise<void> {
+    return rm(this.#dir, { recursive: true, force: true });
+  }
+}
