@@ -1,8 +1,8 @@
-import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeError } from '@rollcall/common/coded-error.ts';
 import { buildBundles } from '../../build.ts';
 import { untilStopped } from '../control-plane/until-stopped.ts';
+import { CRDS } from '../generate/manifests/files.ts';
 import { embeddedCluster, type RigCluster } from '../rig/cluster.ts';
 import { NODE_PREFIX, outsideCluster } from './outside-cluster.ts';
 import { plainScreen, type Screen, terminalScreen } from './screen.ts';
@@ -19,7 +19,7 @@ Runs rollcall on a real control plane and shows what it does.
   --kubeconfig FILE  use this cluster instead of an embedded control plane
 `;
 
-const CRDS = path.resolve(import.meta.dirname, '../../deploy/crds');
+const CRD_PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
 /** Exit status of a shell after Ctrl-C. */
 const STOPPED_EARLY = 130;
@@ -45,7 +45,7 @@ async function openCluster(kubeconfig: string | undefined, screen: Screen): Prom
   screen.log('starting etcd and kube-apiserver');
   const cluster = await embeddedCluster();
   // For the tutorial.
-  await cluster.controlPlane.kubectl(['apply', '-f', CRDS]);
+  await Promise.all(CRDS.map(({ object }) => cluster.api.post(CRD_PATH, object)));
   return cluster;
 }
 
