@@ -4,6 +4,7 @@ import path from 'node:path';
 import { imageCacheDir } from '../../deploy/image/cached-input.ts';
 import { commit } from '../../deploy/image/commit.ts';
 import { makeRelease, type Release, type ReleaseOptions } from '../../deploy/release/artifacts.ts';
+import { VERSION } from '../../packages/common/src/version.ts';
 import { type Environment, readEnvironment } from '../control-plane/environment.ts';
 import { run } from '../control-plane/run.ts';
 import { findObstacle } from '../real-node/machine.ts';
