@@ -50,8 +50,9 @@ async function refusalOf(object: KubeObject): Promise<string | undefined> {
     );
 }
 
-async function refusals(values: Values): Promise<string[]> {
-  const objects = await renderObjects(helm, values);
+async function refusals({ policies, ...values }: Values): Promise<string[]> {
+  const knowsPolicies = paths.has('admissionregistration.k8s.io/v1 MutatingAdmissionPolicy');
+  const objects = await renderObjects(helm, knowsPolicies ? { policies, ...values } : values);
   return (await Promise.all(objects.map(refusalOf))).filter((each) => each !== undefined);
 }
 

@@ -29,8 +29,13 @@ test('Helm tells how to make the first NodeService, unless there is one', async 
   const first = await notes({ image: { registry: 'registry.example.com' } });
   expect(first).toContain('kind: NodeService');
   expect(first).not.toContain('WARNING');
-  const service = { checks: [{ name: 'port', tcp: { port: 1 } }] };
-  expect(await notes({ services: { mine: service } })).not.toContain('kind: NodeService');
+  const [, service = ''] = /echo '(.*)' \| kubectl apply/.exec(first) ?? [];
+  const applied = await controlPlane.kubectl(['apply', '--dry-run=server', '-o', 'name', '-f', '-'], {
+    stdin: service,
+  });
+  expect(applied.trim()).toBe('nodeservice.rollcall.dev/kubelet');
+  const mine = { checks: [{ name: 'port', tcp: { port: 1 } }] };
+  expect(await notes({ services: { mine } })).not.toContain('kind: NodeService');
   expect(await notes({ gitpod: { enabled: true } })).not.toContain('kind: NodeService');
 });
 

@@ -19,6 +19,7 @@ const CORE: readonly string[] = [
   'test/e2e/hostile/fence-requests.test.ts',
   'test/e2e/eviction/evictions.test.ts',
   'test/chart/cluster.test.ts',
+  'test/chart/combinations.test.ts',
   'test/chart/uninstall.test.ts',
 ];
 

@@ -340,7 +340,7 @@ describe("Gitpod's services", () => {
       'the support for Gitpod is off, and no pods of its services run',
     );
     expect(await resultOf(gitpodNamespace, { ...pods('b', 'b'), ...change })).toEqual([
-      "warn: Gitpod's services run in b, but the support for Gitpod is off",
+      "warn: Gitpod's services run in b, and gitpod.enabled is not set",
       'to label nodes by them, set gitpod.enabled=true and gitpod.namespace=b',
     ]);
   });

@@ -222,7 +222,7 @@ export const gitpodNamespace: Check = async ({ config, coordinator, podsWith }) 
   const namespaces = [...new Set(pods.map(({ metadata }) => metadata.namespace ?? ''))];
   if (!isOn) {
     if (pods.length === 0) return { well: 'the support for Gitpod is off, and no pods of its services run' };
-    const text = `Gitpod's services run in ${listed(namespaces)}, but the support for Gitpod is off`;
+    const text = `Gitpod's services run in ${listed(namespaces)}, and gitpod.enabled is not set`;
     const cure = `to label nodes by them, set gitpod.enabled=true and gitpod.namespace=${namespaces[0]}`;
     return { findings: [{ severity: 'warn', text, cure }] };
   }

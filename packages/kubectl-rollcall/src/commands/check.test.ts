@@ -10,7 +10,7 @@ const CLUSTER = {
   '/api/v1/nodes': { items: [{ metadata: { name: 'node-1' } }], metadata: {} },
   '/apis/apps/v1/deployments': LIST,
   '/apis/apps/v1/daemonsets': LIST,
-  '/api/v1/pods': { items: [{ metadata: { name: 'a', namespace: 'default' } }], metadata: {} },
+  '/api/v1/pods': LIST,
   '/api/v1/namespaces/rollcall/pods': LIST,
   '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews': {},
   'POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews': { status: { allowed: true } },
