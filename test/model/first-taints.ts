@@ -25,7 +25,7 @@ function hasTaint({ spec }: Node, { spec: { publish } }: NodeServiceObject): boo
 type Note = { node?: string; taints?: Record<string, string> };
 
 /** What this Node notes of taints, by uid of the NodeService. */
-export function notedOn({ metadata }: Node): Readonly<Record<string, string>> {
+function notedOn({ metadata }: Node): Readonly<Record<string, string>> {
   const note = JSON.parse(metadata.annotations?.[SERVICES_STARTED_ANNOTATION] ?? '{}') as Note;
   return note.node === metadata.uid ? (note.taints ?? {}) : {};
 }
