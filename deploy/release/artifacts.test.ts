@@ -91,7 +91,7 @@ test('kubectl rollcall is offered packed for each platform that it was built for
   const built = ['kubectl-rollcall-darwin-arm64', 'kubectl-rollcall-linux-amd64'];
   for (const file of [...built, 'main.js', 'kubectl-rollcall-plan9-386', 'kubectl-rollcall-linux-amd64.old'])
     writeFileSync(path.join(pluginDir, file), `for ${file}`);
-  const { files, checksums } = await madeIn(dir, 'Unreleased', pluginDir);
+  const { files, checksums } = await madeIn(dir, VERSION, pluginDir);
   const offered = files.map((file) => path.relative(dir, file)).filter((file) => /^kubectl-|krew/.test(file));
   expect(offered).toEqual([...built.map((file) => `${file}.tar.gz`), 'krew.yaml']);
 
