@@ -10,7 +10,7 @@ wanted=$(sed -n 's/^ *image: //p' install.yaml | sort -u)
 image=${wanted%@*}
 chart=${image%/rollcall}/charts/rollcall
 
-pushed=$(crane push --index oci "$image:$version")
+pushed=$(crane push oci "$image:$version")
 if [ "$pushed" != "$wanted" ]; then
   echo "The chart and the manifests name $wanted, but $pushed was pushed" >&2
   exit 1

@@ -27,7 +27,7 @@ function published(change: { image?: string; install?: string; checked?: string 
     'crane',
     `${note('crane')}
     case "$1 $2" in
-      'push --index') echo '${image}';;
+      'push oci') echo '${image}';;
       'push chart') echo '${CHART}@sha256:chart';;
       'digest --platform') echo "sha256:$(basename "$3")";;
     esac`,
@@ -44,7 +44,7 @@ function published(change: { image?: string; install?: string; checked?: string 
 test('image and chart are pushed, then signed by digest, and the image of each platform gets its SBOM', () => {
   const { status, stdout, called } = published();
   expect(called).toEqual([
-    `crane push --index oci ${IMAGE}:1.2.3-rc.1`,
+    `crane push oci ${IMAGE}:1.2.3-rc.1`,
     `crane push chart ${CHART}:1.2.3-rc.1`,
     `cosign sign --yes --recursive ${IMAGE}@sha256:image`,
     `cosign sign --yes --recursive ${CHART}@sha256:chart`,
@@ -68,6 +68,6 @@ test('nothing is pushed of files that are not those that were built', () => {
 
 test('nothing is signed where the registry has another image than the chart names', () => {
   const { status, stderr, called } = published({ install: `${IMAGE}@sha256:built`, image: `${IMAGE}@sha256:other` });
-  expect([status, called]).toEqual([1, [`crane push --index oci ${IMAGE}:1.2.3-rc.1`]]);
+  expect([status, called]).toEqual([1, [`crane push oci ${IMAGE}:1.2.3-rc.1`]]);
   expect(stderr).toContain(`name ${IMAGE}@sha256:built, but ${IMAGE}@sha256:other was pushed`);
 });

@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { buildExecutable } from './build-executable.ts';
+
+const LOCK_FILE = path.resolve(import.meta.dirname, '../../../pnpm-lock.yaml');
 
 /** Packages that hold the executable of Node.js, by what kubectl calls the platform. */
 const PACKAGES = {
@@ -33,12 +36,18 @@ async function main([
   }
 }
 
+/** Downloads the package into `dir` and returns the path of its executable. @throws when the lock file has another hash. */
 function obtainNode(spec: string, dir: string): string {
   const [file = ''] = execFileSync('npm', ['pack', spec, '--silent', '--pack-destination', dir])
     .toString()
     .trim()
     .split('\n')
     .slice(-1);
+  const integrity = `sha512-${createHash('sha512')
+    .update(readFileSync(path.join(dir, file)))
+    .digest('base64')}`;
+  if (!readFileSync(LOCK_FILE, 'utf8').includes(`  ${spec}:\n    resolution: {integrity: ${integrity}}\n`))
+    throw new Error(`${spec}: pnpm-lock.yaml does not pin it to ${integrity}`);
   execFileSync('tar', ['-xzf', path.join(dir, file), '-C', dir]);
   return path.join(dir, 'package/bin/node');
 }
