@@ -21,11 +21,14 @@ export const NODE_HOLDS: Entries = {
 function fromCrd(schema: Schema): Schema {
   const entries = Object.entries(schema).filter(([keyword]) => !keyword.startsWith('x-') && keyword !== 'format');
   const { properties, items, additionalProperties, ...rest } = Object.fromEntries(entries);
+  // An object without fields, since a CRD has no empty properties.
+  const isEmpty = rest['type'] === 'object' && !additionalProperties;
+  const fields = (properties ?? (isEmpty ? {} : undefined)) as Record<string, Schema> | undefined;
   return {
     ...rest,
     ...(items ? { items: fromCrd(items as Schema) } : {}),
     ...(additionalProperties ? { additionalProperties: fromCrd(additionalProperties as Schema) } : {}),
-    ...(properties ? closed(mapValues(properties as Record<string, Schema>)) : {}),
+    ...(fields ? closed(mapValues(fields)) : {}),
   };
 }
 

@@ -88,6 +88,12 @@ describe('the manifests', () => {
   });
 });
 
+test('the CRDs have no empty properties, which the API server drops: appliers of one file would conflict', () => {
+  const crds = manifestFiles().filter(({ file }) => file.startsWith('deploy/crds/'));
+  expect(crds).not.toEqual([]);
+  for (const { file, content } of crds) expect(content, file).not.toContain('properties: {}');
+});
+
 test('the CRD has every kind of probe of the agent, and the coordinator knows each kind of check and no other', () => {
   const { anyOf, ...kinds } = Object.fromEntries(
     Object.entries(checks.items.properties).filter(([, { type }]) => type !== 'string' && type !== 'integer'),

@@ -185,7 +185,6 @@ const PROBES = {
     description:
       'Passes if the API server answers a TLS handshake at the address of its Service, as for any pod of the node. Agents on the network of the host cannot tell. The default period is 10s.',
     type: 'object',
-    properties: {},
   },
 };
 
@@ -289,7 +288,9 @@ const SEEN = {
 
 const KINDS = { ...SEEN, ...PROBES };
 /** Kinds that have a host. */
-const AT_PORT = Object.entries(PROBES).flatMap(([kind, { properties }]) => ('port' in properties ? [kind] : []));
+const AT_PORT = Object.entries(PROBES).flatMap(([kind, schema]) =>
+  'properties' in schema && 'port' in schema.properties ? [kind] : [],
+);
 
 const times = {
   period: duration('period', 'For probes: time between two of them. Defaults to 1s.'),
