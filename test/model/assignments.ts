@@ -7,12 +7,14 @@ import type { World } from './world.ts';
 
 /** A report interval of 2 s, a watch that is late, and what an agent of the model needs to look. */
 export const NOTICED_MS = 5000;
+/** Services in force are looked at once a second. */
+const LOOKED_MS = 1100;
 
 /** §10: a NodeService is noticed by every agent that it concerns within one report interval. */
 export class Assignments {
   readonly #world: World;
-  /** Since when an agent that is heard says nothing of a check, by Node and check. */
-  readonly #unsaidMs = new Map<string, number>();
+  /** Since when an agent that is heard says nothing of a check, by Node and check, and when that was last looked at. */
+  readonly #unsaid = new Map<string, { sinceMs: number; lookedMs: number }>();
 
   constructor(world: World) {
     this.#world = world;
@@ -35,12 +37,15 @@ export class Assignments {
       serviceWrites.areLost ||
       truth.said?.checks.has(checkId(name, spec.checks))
     ) {
-      this.#unsaidMs.delete(id);
+      this.#unsaid.delete(id);
       return undefined;
     }
-    const sinceMs = this.#unsaidMs.get(id) ?? this.#world.nowMs;
-    this.#unsaidMs.set(id, sinceMs);
-    if (this.#world.nowMs - sinceMs <= NOTICED_MS) return undefined;
-    return `the agent of ${truth.name} has said nothing of ${name} for ${this.#world.nowMs - sinceMs} ms`;
+    const { nowMs } = this.#world;
+    const known = this.#unsaid.get(id);
+    // A service that was not looked at for longer was not in force meanwhile.
+    const sinceMs = known && nowMs - known.lookedMs <= LOOKED_MS ? known.sinceMs : nowMs;
+    this.#unsaid.set(id, { sinceMs, lookedMs: nowMs });
+    if (nowMs - sinceMs <= NOTICED_MS) return undefined;
+    return `the agent of ${truth.name} has said nothing of ${name} for ${nowMs - sinceMs} ms`;
   }
 }

@@ -25,7 +25,9 @@ export function orderBroken(
     const mayBeReady = taintIsOff.includes(undefined) || taintIsOff.includes(ANY);
     // An apply names a label that is kept as the watch told about it last.
     const isKept = wantsOfLate(`label:${label}`).includes(HOLD) && wasLately(`label:${label}`, 'true');
-    if (gate === 'taint' && isSet && !tainted && !mayBeReady && !isKept)
+    // A person removed the taint a moment ago.
+    const isStripped = wasLately(`taint:${taint}`, 'true:NoSchedule');
+    if (gate === 'taint' && isSet && !tainted && !mayBeReady && !isKept && !isStripped)
       return `${label} was set before the taint ${taint}`;
     const isTaken = before.metadata.labels?.[label] === 'true' && after.metadata.labels?.[label] === undefined;
     const others = Object.entries(after.metadata.labels ?? {}).some(
