@@ -62,7 +62,7 @@ const publish = {
       },
     },
     condition: text(
-      'Type of a condition of the node: True while the service is ready, False while it is not, Unknown while the agent is silent.',
+      'Type of a condition of the node: True while the service is ready, False while it is not, Unknown while no source can tell, such as the agent of a service that it checks.',
       {
         maxLength: 316,
         'x-kubernetes-validations': [
