@@ -66,8 +66,8 @@ export default defineConfig({
           include: [PROCESSES, 'test/{control-plane,stand-ins,demo,chart,monitoring,perturb,e2e}/**/*.test.ts'],
           exclude: Object.keys(ALONE),
           // Each waits most of the time.
-          maxWorkers: 5,
-          // Five control planes share the cores: with more than one thread each, Go spends a tenth of its CPU on them.
+          maxWorkers: 4,
+          // As many control planes share the cores: with more than one thread each, Go spends a tenth of its CPU on them.
           env: { GOMAXPROCS: '1' },
           sequence: { groupOrder: 3 },
         },
