@@ -130,7 +130,7 @@ describe('taints of others', () => {
     // They take part of what is ours away as well, and so what is ours is contested: it is written less and less often.
     const enough = async () => (await outcomes('applied')) >= 10 && written.size >= 60 && (await outcomes('stale')) > 0;
     try {
-      await waitFor('many writes of theirs and of ours, some of them too late', enough, { timeoutMs: 120_000 });
+      await waitFor('many writes of theirs and of ours, some of them too late', enough, { timeoutMs: 60_000 });
       await setPodReady(api(), 'default', firstPod(rig.node(1), 'ws-daemon'), false);
       await states.until(name, 'to lose the label in the midst of it', ({ labels }) => !(WS_DAEMON_READY in labels));
     } finally {

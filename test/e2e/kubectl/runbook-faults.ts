@@ -114,7 +114,7 @@ export const OF_ONE: readonly Fault[] = [
     cause: (stage) => setServicePod(stage, 2, 'registry-facade', false),
     seen: () => [
       { run: /get nodes -l/, names: { KEY: REGISTRY_FACADE_READY }, says: /^node-2 /m },
-      { run: /rollcall why/, names: { NODE: 'node-2' }, says: /registry-facade +not ready/ },
+      { run: /rollcall why/, names: { NODE: 'node-2' }, says: /registry-facade is not ready: pod .* is not Ready/ },
     ],
     fix: (stage) => setServicePod(stage, 2, 'registry-facade', true),
   },
@@ -125,7 +125,7 @@ export const OF_ONE: readonly Fault[] = [
       await applyNodeServiceCrd(stage.controlPlane);
       const refused = nodeService('refused', {
         checks: [{ name: 'port', tcp: { port: 1 } }],
-        publish: { label: 'node-role.kubernetes.io/refused' },
+        publish: { label: WS_DAEMON_READY },
       });
       await stage.controlPlane.api.post(NODE_SERVICES, refused);
     },
@@ -175,7 +175,8 @@ export const OF_ONE: readonly Fault[] = [
       await installFence(stage.controlPlane, {
         labelPrefixes: [...DEFAULT_SETTINGS.labelPrefixes, 'other.example.com/'],
       });
-      await stage.rig.history.until('node-4', REFUSED_LABEL, 'true', 30_000);
+      // It is tried again after 2, 16 and 128 s.
+      await stage.rig.history.until('node-4', REFUSED_LABEL, 'true', 150_000);
     },
   },
   {
