@@ -1,8 +1,9 @@
-import { FIELD_MANAGER, SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { inForce } from './acceptance.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
 import type { NodeServiceObject } from './node-services.ts';
+import { startedNoteOn } from './started-note.ts';
 import type { NodeTruth } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import type { World } from './world.ts';
@@ -22,12 +23,10 @@ function hasTaint({ spec }: Node, { spec: { publish } }: NodeServiceObject): boo
   );
 }
 
-type Note = { node?: string; taints?: Record<string, string> };
-
 /** What this Node notes of taints, by uid of the NodeService. */
-function notedOn({ metadata }: Node): Readonly<Record<string, string>> {
-  const note = JSON.parse(metadata.annotations?.[SERVICES_STARTED_ANNOTATION] ?? '{}') as Note;
-  return note.node === metadata.uid ? (note.taints ?? {}) : {};
+function notedOn(object: Node): Readonly<Record<string, string>> {
+  const { node, taints = {} } = startedNoteOn(object);
+  return node === object.metadata.uid ? taints : {};
 }
 
 /** §10: a taint that is new may not be on every node before it was seen to go from one: whether this one may lack it. */

@@ -3,6 +3,7 @@ import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import { servicesToProbe } from '@rollcall/coordinator/state/probe-targets.ts';
+import { startedNoteOn } from './started-note.ts';
 import { builtInServices } from './system.ts';
 import { type NodeTruth, type Said, SERVICE_NAMES } from './truth.ts';
 import { sees } from './versions.ts';
@@ -95,11 +96,12 @@ function portOf({ probe, target }: How): number {
 }
 
 /** The value of `label:KEY`, `annotation:KEY`, `taint:KEY` or `condition:TYPE` on a Node; of a taint with its effect. */
-export function valueOn({ metadata, spec, status }: Node, id: string): string | undefined {
+export function valueOn(node: Node, id: string): string | undefined {
+  const { metadata, spec, status } = node;
   const at = id.indexOf(':');
   const [kind, key] = [id.slice(0, at), id.slice(at + 1)];
   if (kind === 'label') return metadata.labels?.[key];
-  if (key === SERVICES_STARTED_ANNOTATION) return startedNote(metadata.annotations?.[key]);
+  if (key === SERVICES_STARTED_ANNOTATION) return servicesStartedOn(node);
   if (kind === 'annotation') return metadata.annotations?.[key];
   if (kind === 'condition') return status?.conditions?.find(({ type }) => type === key)?.status;
   const taints = spec?.taints?.filter((each) => each.key === key) ?? [];
@@ -111,8 +113,8 @@ export function valueOn({ metadata, spec, status }: Node, id: string): string | 
 }
 
 /** Which taints it lists depends on the moment: `FirstTaints` checks each that comes and goes. */
-function startedNote(text: string | undefined): string | undefined {
-  const { node, services } = JSON.parse(text ?? '{}') as { node?: string; services?: Record<string, string> };
+function servicesStartedOn(object: Node): string | undefined {
+  const { node, services } = startedNoteOn(object);
   return services && JSON.stringify({ node, services });
 }
 

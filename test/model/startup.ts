@@ -2,6 +2,7 @@ import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { inForce } from './acceptance.ts';
 import type { NodeServiceObject } from './node-services.ts';
+import { startedNoteOn } from './started-note.ts';
 import type { NodeTruth } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import { ANY, type Want } from './want.ts';
@@ -12,12 +13,9 @@ export function isStarted({ started }: NodeTruth, { uid, spec }: NodeServiceObje
   return spec.startup === true && started.has(uid);
 }
 
-type Note = { services?: Record<string, string> };
-
 /** Uids of the NodeServices that a Node records as ready once. */
-export function startedOn({ metadata }: Node): string[] {
-  const { services = {} } = JSON.parse(metadata.annotations?.[SERVICES_STARTED_ANNOTATION] ?? '{}') as Note;
-  return Object.values(services);
+export function startedOn(node: Node): string[] {
+  return Object.values(startedNoteOn(node).services ?? {});
 }
 
 /** §10: remembered on the Node by uid of the object as long as the object exists, whatever becomes of it meanwhile. */
