@@ -54,15 +54,22 @@
 {{- toYaml $found -}}
 {{- end }}
 
+{{- /* The domain of Kubernetes that a key, or a prefix that ends with a slash, is in. */}}
+{{- define "rollcall.reservedDomain" -}}
+{{- $domain := printf ".%s" (dir .) -}}
+{{- range include "rollcall.source.reservedDomains" . | fromJsonArray }}{{ if hasSuffix (printf ".%s" .) $domain }}{{ . }}{{ end }}{{ end -}}
+{{- end }}
+
 {{- /* What labels of rules may begin with, for the coordinator and the fence alike. */}}
 {{- define "rollcall.rules.prefixes" -}}
 {{- $prefixes := list -}}
-{{- $domains := include "rollcall.source.reservedDomains" . | fromJsonArray | join "|" | replace "." "[.]" -}}
 {{- range $prefix := keys (include "rollcall.rules.configMaps" . | fromYaml) | sortAlpha -}}
 {{- $key := printf "%s/" $prefix -}}
-{{- if not (regexMatch (printf "(^|[.])(%s)/$" $domains) $key) -}}
+{{- $isNamed := false -}}
+{{- range $.Values.rules.allowedPrefixes }}{{ if hasPrefix $key . }}{{ $isNamed = true }}{{ end }}{{ end -}}
+{{- if not (include "rollcall.reservedDomain" $key) -}}
 {{- $prefixes = append $prefixes $key -}}
-{{- else if not (regexMatch (printf "(^|,)%s" $key) (join "," $.Values.rules.allowedPrefixes)) -}}
+{{- else if not $isNamed -}}
 {{- fail (printf "rules: %s is a domain of Kubernetes: add to rules.allowedPrefixes which of its labels rules may set, such as %s" $prefix $key) -}}
 {{- end -}}
 {{- end -}}

@@ -25,8 +25,9 @@
 {{- define "rollcall.watchResources" -}}
 {{- $resources := .Values.watchResources -}}
 {{- $rules := toJson .Values.rules.files -}}
-{{- if contains "dra:" $rules }}{{ $resources = append $resources "resourceslices" }}{{ end -}}
-{{- if contains "nfd:" $rules }}{{ $resources = append $resources "nodefeatures" }}{{ end -}}
+{{- range $resource, $term := include "rollcall.source.watchTerms" . | fromJson -}}
+{{- if contains $term $rules }}{{ $resources = append $resources $resource }}{{ end -}}
+{{- end -}}
 {{- range $spec := values (omit .Values.services "allowedPrefixes") -}}
 {{- range include "rollcall.services.checks" $spec | fromJsonArray -}}
 {{- if .dra }}{{ $resources = append $resources "resourceslices" }}{{ end -}}
@@ -63,10 +64,9 @@
 {{- if $key -}}
 {{- $isKnown := eq $field "condition" -}}
 {{- range $forTaints }}{{ if and (hasPrefix . $key) (eq $field "taint.key") }}{{ $isKnown = true }}{{ end }}{{ end -}}
-{{- range include "rollcall.source.reservedDomains" . | fromJsonArray -}}
-{{- if and (hasSuffix (printf ".%s" .) (printf ".%s" (dir $key))) (not $isKnown) -}}
-{{- fail (printf "%s.publish.%s: %s is in the domain %s, which belongs to Kubernetes: choose another" $place $field $key .) -}}
-{{- end -}}
+{{- $domain := include "rollcall.reservedDomain" $key -}}
+{{- if and $domain (not $isKnown) -}}
+{{- fail (printf "%s.publish.%s: %s is in the domain %s, which belongs to Kubernetes: choose another" $place $field $key $domain) -}}
 {{- end -}}
 {{- $isAllowed := false -}}
 {{- range $allowed }}{{ if and (hasPrefix . $key) (or (ne $field "condition") (not (has . $forTaints))) }}{{ $isAllowed = true }}{{ end }}{{ end -}}

@@ -9,4 +9,5 @@
 {{- define "rollcall.source.notReadyTaint" -}}gitpod.io/%s-not-ready{{- end }}
 {{- define "rollcall.source.gateSelector" -}}{"matchLabels":{"rollcall.dev/startup-gate":"true"}}{{- end }}
 {{- define "rollcall.source.watchRoles" -}}{"pods":[{"apiGroups":[""],"resources":["pods"],"verbs":["list","watch"]}],"workspaces":[{"apiGroups":["workspace.gitpod.io"],"resources":["workspaces"],"verbs":["list","watch"]}],"pools":[{"apiGroups":["rollcall.dev"],"resources":["nodepoollabels"],"verbs":["list","watch"]},{"apiGroups":["rollcall.dev"],"resources":["nodepoollabels/status"],"verbs":["patch"]},{"apiGroups":["labels.banzaicloud.io"],"resources":["nodepoollabelsets"],"verbs":["list","watch"]},{"apiGroups":["labels.banzaicloud.io"],"resources":["nodepoollabelsets/status"],"verbs":["patch"]}]}{{- end }}
+{{- define "rollcall.source.watchTerms" -}}{"resourceslices":"dra:","nodefeatures":"nfd:"}{{- end }}
 {{- define "rollcall.source.nodes" -}}[{"key":"kubernetes.io/arch","operator":"In","values":["amd64","arm64"]},{"key":"eks.amazonaws.com/compute-type","operator":"NotIn","values":["fargate"]},{"key":"type","operator":"NotIn","values":["virtual-kubelet"]}]{{- end }}

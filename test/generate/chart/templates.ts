@@ -13,7 +13,7 @@ import { manifestText } from '../manifests/manifest.ts';
 import { poolLabelsPolicies } from '../manifests/pool-labels-policy.ts';
 import { DEFAULT_SETTINGS, type PolicySettings } from '../manifests/settings.ts';
 import { GATE_SELECTOR, startupTaintPolicy } from '../manifests/startup-taint-policy.ts';
-import { watchRoles } from '../manifests/watch-rights.ts';
+import { watchRoles, watchTerms } from '../manifests/watch-rights.ts';
 import { acceleratorRulesConfigMap } from '../rules/files.ts';
 import { REAL_NODES } from './kubernetes.ts';
 import { type Draft, monitoringDrafts } from './monitoring.ts';
@@ -180,6 +180,7 @@ function sourceHelpers(): string {
     notReadyTaint: notReadyTaint('%s'),
     gateSelector: GATE_SELECTOR,
     watchRoles: watchRoles(),
+    watchTerms: watchTerms(),
     nodes: REAL_NODES,
   };
   const defined = Object.entries(constants).map(([name, value]) => {

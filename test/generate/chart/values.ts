@@ -1,6 +1,6 @@
 import type { OptionTable } from '@rollcall/common/config/option.ts';
-import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { DEFAULT_SERVICE_PREFIXES } from '../manifests/settings.ts';
+import { watchTerms } from '../manifests/watch-rights.ts';
 import { ALERTS } from '../monitoring/alerts.ts';
 import { DASHBOARD_LABELS } from '../monitoring/dashboard.ts';
 import { SCRAPE_INTERVAL } from '../monitoring/pod-monitors.ts';
@@ -47,11 +47,6 @@ const CIDR = `^${BYTE}([.]${BYTE}){3}/([12]?[0-9]|3[0-2])$|^[0-9A-Fa-f:.]*:[0-9A
 
 /** Rule files, by the names of their labels. */
 const RULE_FILES = keyed('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$', { type: 'string' });
-
-/** Resources that the coordinator may watch only where the values ask for them. */
-const ON_DEMAND = Object.values<WatchedResource>(WATCHED)
-  .filter(({ term }) => term)
-  .map(({ resource }) => resource);
 
 /** Every value of the chart. Its values.yaml, its schema and the table on its page are made from this. */
 export const CHART_VALUES = section('Values of the chart rollcall.', {
@@ -108,7 +103,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   ),
   watchResources: leaf(
     'Resources that the coordinator may watch in addition to those that rules.files and services ask for: resourceslices for terms dra: of rules and dra checks of NodeServices, nodefeatures for terms nfd: of rules. List them if the rules are in rules.configMaps, or the NodeServices are not in these values.',
-    { type: 'array', items: { enum: ON_DEMAND } },
+    { type: 'array', items: { enum: Object.keys(watchTerms()) } },
     [],
   ),
   services: section(

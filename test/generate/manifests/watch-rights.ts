@@ -23,6 +23,11 @@ export function watchRoles(): Record<string, object[]> {
   return Object.fromEntries(RESOURCES.flatMap(({ role }) => (role ? [[role, of(role)]] : [])));
 }
 
+/** How the terms of rules begin that ask for a resource, by resource. */
+export function watchTerms(): Record<string, string> {
+  return Object.fromEntries(RESOURCES.flatMap(({ resource, term }) => (term ? [[resource, term]] : [])));
+}
+
 /** Group, resource and verbs of each rule. */
 function rulesOf({ group, resource, verbs, hasStatus }: WatchedResource): [string, string, readonly string[]][] {
   const watch: [string, string, readonly string[]] = [group, resource, verbs];
