@@ -60,7 +60,7 @@ describe.each([
     webhook = await startHangingWebhook(cluster, options);
     for (const name of [...hanging, ...well]) rig.want(name, [notReady]);
     // One after another in 16 slots, they would take 40 s at least.
-    const soon = { timeoutMs: 25_000 };
+    const soon = { timeoutMs: 15_000 };
     await waitFor('the other labels to go', async () => (await withLabel('well')) === 0, soon);
     expect(await withLabel('hanging')).toBeGreaterThan(hanging.length / 2);
     for (const name of well) rig.want(name, [ready]);

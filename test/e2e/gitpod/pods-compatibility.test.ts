@@ -200,7 +200,7 @@ describe('a node', () => {
         return (await conflicts()) >= before + 2;
       };
       // A conflict is a matter of chance: as many chances as there can be.
-      await waitFor('two conflicts', twoConflicts, { timeoutMs: 120_000, everyMs: 25 });
+      await waitFor('two conflicts', twoConflicts, { timeoutMs: 60_000, everyMs: 25 });
     } finally {
       busy = false;
       await Promise.all(others);

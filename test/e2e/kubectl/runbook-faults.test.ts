@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ALERTS } from '../../generate/monitoring/alerts.ts';
 import { findPrometheus } from '../../monitoring/tools.ts';
-import { type Fault, OF_ONE } from './runbook-faults.ts';
+import { type Fault, OF_ONE, OF_SERVICES } from './runbook-faults.ts';
 import { OF_ALL, OF_PROGRAMS } from './runbook-faults-of-all.ts';
 import { RunbookStage } from './runbook-stage.ts';
 
@@ -27,7 +27,7 @@ import { RunbookStage } from './runbook-stage.ts';
 const TRIED_THERE = ['RollcallConflicts', 'RollcallPoolKeysRefused', 'RollcallAgentsMissing', 'RollcallAgentsSilent'];
 
 /** One after the other; what is in a group happens side by side. */
-const GROUPS = [[...OF_ONE, ...OF_PROGRAMS], ...OF_ALL];
+const GROUPS = [[...OF_ONE, ...OF_PROGRAMS], OF_SERVICES, ...OF_ALL];
 
 const tools = await findPrometheus();
 const missing = 'missing' in tools ? tools.missing : undefined;
