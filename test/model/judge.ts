@@ -57,7 +57,7 @@ type Judged = {
 };
 
 /** `grounds`: what the wants were made of, so that they are not made again for nothing. */
-type NodeMemory = { uid: string; keys: Map<string, Memory>; grounds: string | undefined };
+type NodeMemory = { uid: string; keys: Map<string, Memory>; hearing: Hearing; grounds: string | undefined };
 
 /** Watches over a world: remembers what was wanted of each key and when, and finds fault with what is written, or not. */
 export class Judge {
@@ -143,6 +143,8 @@ export class Judge {
     if (!truth) return;
     const memory = this.#memoryOf(name, truth.uid);
     const hearing = this.#silence.of(truth);
+    if (hearing !== memory.hearing) this.#world.heard('silence', name);
+    memory.hearing = hearing;
     const verdicts = this.#verdictsOn(truth, hearing);
     // Most of the time nothing happens.
     const isTimed = this.#world.startupGate !== undefined || isLarge(this.#world);
@@ -206,7 +208,7 @@ export class Judge {
   #memoryOf(name: string, uid: string): NodeMemory {
     const known = this.#nodes.get(name);
     if (known?.uid === uid) return known;
-    const memory: NodeMemory = { uid, keys: new Map(), grounds: undefined };
+    const memory: NodeMemory = { uid, keys: new Map(), hearing: 'unheard', grounds: undefined };
     this.#nodes.set(name, memory);
     return memory;
   }

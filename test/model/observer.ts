@@ -112,10 +112,12 @@ export class Observer {
     // The goodbye of the agent before may be all that was heard of it.
     const last = known.version ?? before;
     const isOther = last !== undefined && version !== undefined && version !== last;
-    const isEnding = sinceMs >= CHANGED_FOR_MS - TICK_MS && known.changedMs !== undefined;
-    if ((isOther || isUnclear) && (known.changedMs === undefined || isEnding)) {
+    const isFirst = known.changedMs === undefined;
+    // The change before may not have counted, or may count no longer.
+    const mayBeFirst = isFirst || !known.isSure || sinceMs >= CHANGED_FOR_MS - TICK_MS;
+    if ((isOther || isUnclear) && mayBeFirst) {
       known.changedMs = nowMs;
-      known.isSure = hearing === 'speaks' && known.version !== undefined && !isUnclear && !isEnding;
+      known.isSure = hearing === 'speaks' && known.version !== undefined && !isUnclear && isFirst;
     }
     if (version !== known.version && before !== known.version) known.skippedMs = nowMs;
     known.version = version ?? known.version;

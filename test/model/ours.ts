@@ -4,15 +4,24 @@ import { PUBLISHED_IDS } from './node-services.ts';
 import { changedKeys, valueOn } from './sights.ts';
 import type { NodeTruth } from './truth.ts';
 
-/** Keys of NodeServices are rollcall's from when it sets one until that is gone. */
+/** Keys of NodeServices are rollcall's from when it sets one until that is gone, whatever else is below the key of a taint. */
 export function noteOurs(truth: NodeTruth, { node, before, manager }: NodeWrite, nowMs: number): void {
   if (!before) return;
   for (const id of changedKeys(before, node)) {
     const value = valueOn(node, id);
     const isPublished = PUBLISHED_IDS.includes(id);
-    if (value === undefined) truth.ours.delete(id);
-    else if (manager === FIELD_MANAGER && isPublished) truth.ours.set(id, value);
+    const parts = partsOf(id, value);
+    const [added] = parts.filter((part) => !partsOf(id, valueOn(before, id)).includes(part));
+    if (manager === FIELD_MANAGER && isPublished && added !== undefined) truth.ours.set(id, added);
+    else if (!parts.includes(truth.ours.get(id) ?? '') && (manager === FIELD_MANAGER || value === undefined))
+      truth.ours.delete(id);
     if (value === undefined && id.startsWith('taint:')) truth.claims.delete(id);
     if (manager !== FIELD_MANAGER && isPublished) truth.editedMs.set(id, nowMs);
   }
+}
+
+/** A key has one value, but for that of a taint, which has one for each effect. */
+function partsOf(id: string, value: string | undefined): string[] {
+  if (value === undefined) return [];
+  return id.startsWith('taint:') ? value.split(',') : [value];
 }

@@ -155,7 +155,8 @@ export class World {
     return this.#news.isMuddled(node);
   }
 
-  #heard(way: string, node: string): void {
+  /** The coordinator hears something of the node, or no longer hears it. */
+  heard(way: string, node: string): void {
     this.version += 1;
     this.#news.heard(way, node);
   }
@@ -220,7 +221,7 @@ export class World {
     if (!state && !before) return;
     const ready = state?.ready ?? false;
     const pod = podOf(`${service}-${uid}`, uid, { node, component: service, ready, createdAtMs, readySinceMs });
-    this.#heard('pods', node);
+    this.heard('pods', node);
     this.#tell('pods', (to) => to.componentPod({ ...pod, terminating: state?.terminating ?? false }, !state));
   }
 
@@ -270,7 +271,7 @@ export class World {
     const csiNode = { name, nodeUid: uid, drivers: drivers ?? [], storageProblems: new Map<string, string>() };
     if (!drivers && !this.csiNodes.delete(name)) return;
     if (drivers) this.csiNodes.set(name, csiNode);
-    this.#heard('csiNodes', name);
+    this.heard('csiNodes', name);
     this.#tell('csiNodes', (to) => to.csiNode(csiNode, !drivers));
   }
 
@@ -291,7 +292,7 @@ export class World {
     const before = this.heldPods.get(name);
     for (const pod of before ? [before] : []) {
       this.heldPods.delete(name);
-      this.#heard('held pods', pod.node);
+      this.heard('held pods', pod.node);
       for (const { heldPods } of this.processes) heldPods.tell(pod, true);
       // Without it the node may be let go of, before another of its name comes.
       this.happened();
@@ -299,7 +300,7 @@ export class World {
     if (!state) return;
     const pod = { name, uid: this.unique('pod'), ...state };
     this.heldPods.set(name, pod);
-    this.#heard('held pods', pod.node);
+    this.heard('held pods', pod.node);
     for (const { heldPods } of this.processes) heldPods.tell(pod, false);
   }
 
@@ -334,6 +335,8 @@ export class World {
     truth.agents = truth.agents.filter((each) => each !== agent);
     truth.agentPodWentMs = this.nowMs;
     this.#tell('agents', (to) => to.agentPod(agent.pod, true));
+    // Its goodbye may say what no report said before.
+    this.happened();
   }
 
   #bootAgent(truth: NodeTruth, pod: ObservedPod, version: string | undefined): ModelAgent {
@@ -373,7 +376,7 @@ export class World {
       return undefined;
     truth.voices.delete(report.boot);
     truth.voices.set(report.boot, { atMs: this.nowMs, leaving: report.leaving === true });
-    if ('services' in report) this.#heard('report', truth.name);
+    if ('services' in report) this.heard('report', truth.name);
     // The goodbye of one of two says nothing that counts.
     const counts = !report.leaving || truth.alive.size === 0;
     if ('services' in report && counts) {
@@ -475,7 +478,7 @@ export class World {
 
   #written(write: NodeWrite): void {
     const { name } = write.node.metadata;
-    if (write.manager !== FIELD_MANAGER && write.manager !== 'kubelet') this.#heard('nodes', name);
+    if (write.manager !== FIELD_MANAGER && write.manager !== 'kubelet') this.heard('nodes', name);
     this.version += 1;
     const truth = this.truths.get(name);
     if (truth) noteOurs(truth, write, this.nowMs);

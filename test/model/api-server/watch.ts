@@ -5,6 +5,7 @@ export class LaggingLine {
   readonly #clock: Clock;
   readonly #lagMs: () => number;
   #lastMs = 0;
+  readonly #sent: (() => void)[] = [];
 
   constructor(clock: Clock, lagMs: () => number) {
     this.#clock = clock;
@@ -14,6 +15,8 @@ export class LaggingLine {
   send(deliver: () => void): void {
     const nowMs = this.#clock.monotonic();
     this.#lastMs = Math.max(this.#lastMs, nowMs + this.#lagMs());
-    this.#clock.after(this.#lastMs - nowMs, deliver);
+    this.#sent.push(deliver);
+    // A machine that was suspended has timers that are due at once, in no order.
+    this.#clock.after(this.#lastMs - nowMs, () => this.#sent.shift()?.());
   }
 }
