@@ -1,4 +1,5 @@
 import { FIELD_MANAGER, readyLabel, WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
 import { LAG_MS } from './news.ts';
 import { PUBLISHED_IDS } from './node-services.ts';
@@ -11,11 +12,23 @@ const DELAY_MS = 30_000;
 /** What was decided so long ago may still be under way. */
 const REASON_MS = 3000;
 
+/** What another removed so long before rollcall noted it may have been removed by both. */
+const BOTH_MS = LAG_MS + 500;
 /** So long after the delay a pod is gone: a node is not listed again and again for the same labels. */
 const GONE_WITHIN_MS = 75_000;
 
-/** How a node lost a value of a label, whether its service had been seen to fail, and whether the API server answered. */
-type Loss = { value: string; atMs: number; isOurs: boolean; isSeen: boolean; isAnswered: boolean };
+/**
+ * How a node lost a value of a label, whether its service had been seen to fail, and whether the API server answered.
+ * `mayBeOurs`: rollcall was about to remove it as well.
+ */
+type Loss = {
+  value: string;
+  atMs: number;
+  isOurs: boolean;
+  mayBeOurs: boolean;
+  isSeen: boolean;
+  isAnswered: boolean;
+};
 
 /**
  * §5, §10: pods are evicted for a label that rollcall withdrew and that stayed away, and for no other; for labels of
@@ -84,12 +97,18 @@ export class Evictions {
   written({ node, before, manager }: NodeWrite): void {
     const { uid } = node.metadata;
     const [had, has] = [before?.metadata.labels ?? {}, node.metadata.labels ?? {}];
+    const isOurs = manager === FIELD_MANAGER;
+    const { nowMs } = this.#world;
+    const listed = before ? listedOn(before) : [];
+    for (const key of isOurs ? listedOn(node).filter((each) => !listed.includes(each)) : []) {
+      const loss = this.#losses.get(`${uid} ${key}`);
+      if (loss && nowMs - loss.atMs <= BOTH_MS) loss.mayBeOurs = true;
+    }
     for (const [key, value] of Object.entries(had)) {
       if (has[key] === value) continue;
       const id = `${uid} ${key}`;
-      const isOurs = manager === FIELD_MANAGER;
-      const { nowMs } = this.#world;
-      this.#losses.set(id, { value, atMs: nowMs, isOurs, isSeen: this.#isSeen(id), isAnswered: this.#isAnswered });
+      const loss = { value, atMs: nowMs, isOurs, mayBeOurs: isOurs };
+      this.#losses.set(id, { ...loss, isSeen: this.#isSeen(id), isAnswered: this.#isAnswered });
     }
   }
 
@@ -102,7 +121,7 @@ export class Evictions {
     const awayMs = nowMs - (loss?.atMs ?? nowMs);
     const what = `${name} was evicted from ${node} for want of ${key}=${value}`;
     if (metadata?.labels?.[key] === value && awayMs > DELAY_MS + LAG_MS) return `${what}, which is there`;
-    if (!loss?.isOurs || loss.value !== value) return `${what}, which rollcall did not withdraw`;
+    if (!loss?.mayBeOurs || loss.value !== value) return `${what}, which rollcall did not withdraw`;
     if (awayMs < DELAY_MS) return `${what}, which was away for ${awayMs} ms`;
     if (!isOfService(key)) return undefined;
     if (!this.#world.evict?.readiness) return `${what}, which is of a service`;
@@ -112,6 +131,11 @@ export class Evictions {
   #isSeen(id: string): boolean {
     return this.#world.nowMs - (this.#failedMs.get(id) ?? Number.NEGATIVE_INFINITY) <= REASON_MS;
   }
+}
+
+/** Labels that rollcall lists as withdrawn. */
+function listedOn({ metadata }: Node): string[] {
+  return Object.keys(JSON.parse(metadata.annotations?.[WITHDRAWN_LABELS_ANNOTATION] ?? '{}') as object);
 }
 
 function isOfService(label: string): boolean {

@@ -30,6 +30,8 @@ export class Silence {
   #groups = new Map<string, Group>();
   /** The nodes, by uid, that surely had an agent when the term began. Its pod may have been replaced since. */
   #term = { beganMs: Number.NaN, heardBefore: new Set<string>() };
+  /** The nodes, by uid, that were heard in any term. */
+  readonly #heard = new Set<string>();
 
   constructor(world: World) {
     this.#world = world;
@@ -72,7 +74,9 @@ export class Silence {
     const { beganMs, heardBefore } = this.#term;
     if (agents.length > 0 && Math.max(agentPodCameMs, createdAtMs) < beganMs - SLACK_MS) heardBefore.add(uid);
     const isSure = voices.size > 0 || (agents.length > 0 && heardBefore.has(uid));
-    const isUnclear = agents.length > 1 || (agents.length === 1 && agentPodCameMs <= beganMs + SLACK_MS);
+    if (voices.size > 0) this.#heard.add(uid);
+    const mayBeHeard = this.#heard.has(uid) || agentPodCameMs <= beganMs + SLACK_MS;
+    const isUnclear = agents.length > 1 || (agents.length === 1 && mayBeHeard);
     return { isSure, isPossible: isSure || isUnclear };
   }
 
