@@ -9,6 +9,8 @@ import type { Workload } from './workloads.ts';
 import type { World } from './world.ts';
 
 const DELAY_MS = 30_000;
+/** Services are looked at once a second. */
+const LOOKED_MS = 1100;
 /** What was decided so long ago may still be under way. */
 const REASON_MS = 3000;
 
@@ -41,8 +43,8 @@ export class Evictions {
   readonly #losses = new Map<string, Loss>();
   /** When a service was last seen to fail, by Node and label. */
   readonly #failedMs = new Map<string, number>();
-  /** Services that are seen to fail now, by Node and label. */
-  readonly #failing = new Set<string>();
+  /** When a service that selects the node was last looked at and failed, by Node and label. */
+  readonly #failingMs = new Map<string, number>();
   /** Since when pods have to go, by uid; and those that a PodDisruptionBudget kept, which are tried less often. */
   readonly #misplacedMs = new Map<string, number>();
   readonly #kept = new Set<string>();
@@ -56,8 +58,8 @@ export class Evictions {
     if (label === undefined) return;
     const id = `${uid} ${label}`;
     if (verdict === 'not-ready' || verdict === 'open') this.#failedMs.set(id, this.#world.nowMs);
-    if (verdict === 'not-ready') this.#failing.add(id);
-    else this.#failing.delete(id);
+    if (verdict === 'not-ready') this.#failingMs.set(id, this.#world.nowMs);
+    else this.#failingMs.delete(id);
   }
 
   /** A pod that should have been evicted by now. To be asked once a second. */
@@ -78,14 +80,15 @@ export class Evictions {
   }
 
   #mustGo({ node, key, value }: Workload): boolean {
-    const { nodes, evict, decided } = this.#world;
+    const { nodes, evict, decided, nowMs } = this.#world;
     const { metadata } = nodes.get(node) ?? {};
     const id = `${metadata?.uid} ${key}`;
     const loss = this.#losses.get(id);
     const isWithdrawn = loss?.isOurs && loss.value === value && metadata?.labels?.[key] === undefined;
     // Whoever leads by now knows of it only if the Node lists it.
     const isKnown = metadata?.annotations?.[WITHDRAWN_LABELS_ANNOTATION]?.includes(JSON.stringify(key));
-    const isFor = !isOfService(key) || (evict?.readiness && this.#failing.has(id));
+    const isFailing = nowMs - (this.#failingMs.get(id) ?? Number.NEGATIVE_INFINITY) <= LOOKED_MS;
+    const isFor = !isOfService(key) || (evict?.readiness && isFailing);
     return Boolean(isWithdrawn && loss.isAnswered && isKnown && isFor && decided && this.#isAnswered);
   }
 

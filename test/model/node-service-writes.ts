@@ -54,8 +54,13 @@ export class NodeServiceWrites {
   }
 
   #write(write: () => void): void {
-    if (this.#unheard) this.#unheard.push(write);
-    else write();
+    if (this.#unheard) {
+      this.#unheard.push(write);
+      return;
+    }
+    write();
+    // Each write is told by itself: for a moment, what follows is not there.
+    this.#world.happened();
   }
 
   #tell(object: NodeServiceObject, gone: boolean): void {
