@@ -15,7 +15,7 @@ import { holdOn } from './node-holds.ts';
 import { POOL_LABEL } from './node-services.ts';
 import { PERSON } from './people.ts';
 import { wantPublished } from './published.ts';
-import { CORAL_LABEL, COUNT_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL } from './rules.ts';
+import { CORAL_LABEL, COUNT_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL, POOL_KEYS } from './rules.ts';
 import type { Hearing } from './silence.ts';
 import { wantStarted } from './startup.ts';
 import { wantGate } from './startup-gate.ts';
@@ -101,10 +101,14 @@ function wantService(wants: Map<string, Want>, { world, truth, node, service, ve
   wants.set(`label:${label}`, truth.forWorkspaces ? lasting : undefined);
 }
 
-function poolKeys({ sets }: World, { claims }: NodeTruth, { metadata }: Node): Keyed[] {
+function poolKeys({ sets, nodes }: World, { name, claims }: NodeTruth, { metadata }: Node): Keyed[] {
   const asked = sets.get(metadata.labels?.[POOL_LABEL] ?? '')?.labels ?? {};
   const listed = keysIn(metadata.annotations?.[MANAGED_LABELS_ANNOTATION]);
-  const keys = [...new Set([...Object.keys(asked), ...listed])];
+  // A list that was written by what was seen before an answer was lost names less; what rollcall applied is ours still.
+  const applied = [...nodes.ownersOf(name)].flatMap(([owner, fields]) =>
+    owner.startsWith('Apply rollcall') ? POOL_KEYS.filter((key) => fields.has(`label:${key}`)) : [],
+  );
+  const keys = [...new Set([...Object.keys(asked), ...listed, ...applied])];
   const ids = keys.map((key) => `label:${key}`);
   const ours = Object.keys(asked).filter((key) => !claims.has(`label:${key}`));
   const list = ours.length > 0 ? JSON.stringify(ours.sort()) : undefined;
