@@ -163,6 +163,8 @@ function act(world: World, { deed, number }: Step): string {
 
 const SETTLE_MS = 50_000;
 const QUIET_MS = 60_000;
+/** Longer than a startup gate, a guard or a contest takes. */
+const REST_MS_MAX = 7_200_000;
 
 /** Faults end, one agent lives on each node; then what was held back is waited for. A quiet minute must be quiet. */
 async function rest(world: World, judge: Judge): Promise<void> {
@@ -174,8 +176,10 @@ async function rest(world: World, judge: Judge): Promise<void> {
   }
   world.happened();
   await clock.advance(SETTLE_MS);
-  while (judge.excusedUntilMs > world.nowMs && judge.violations.length === 0)
+  const latestMs = world.nowMs + REST_MS_MAX;
+  while (judge.excusedUntilMs > world.nowMs && world.nowMs < latestMs && judge.violations.length === 0)
     await clock.advance(Math.max(1000, judge.excusedUntilMs + 5000 - world.nowMs));
+  if (world.nowMs >= latestMs) judge.violations.push('at rest: what is excused never ends');
   judge.violations.push(...judge.wrong().map((wrong) => `at rest: ${wrong}`));
   const before = world.requests;
   for (const name of world.truths.keys()) world.nodes.touch(name);

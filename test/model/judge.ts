@@ -170,7 +170,7 @@ export class Judge {
     for (const service of SERVICE_NAMES) {
       const judged = {
         ...{ service, component: service, hearing, check: '' },
-        verdict: verdictOf(truth, service, hearing),
+        verdict: verdictOf(world, truth, service, hearing),
         evidence: gitpodEvidence(truth, service, hearing),
       };
       const seen = { ...judged, ...this.#guarded(truth, judged) };

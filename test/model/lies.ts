@@ -28,7 +28,7 @@ export class LieCount {
     for (const truth of this.#world.truths.values()) {
       const { metadata, spec } = this.#world.nodes.get(truth.name) ?? {};
       for (const service of SERVICE_NAMES) {
-        const verdict = verdictOf(truth, service, truth.said ? 'speaks' : 'unheard');
+        const verdict = verdictOf(this.#world, truth, service, truth.said ? 'speaks' : 'unheard');
         if (verdict === 'unknown') continue;
         const isReady = verdict === 'ready';
         const label = readyLabel(service, 'default');

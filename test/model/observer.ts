@@ -108,7 +108,7 @@ export class Observer {
     }
     const sinceMs = nowMs - (known.changedMs ?? nowMs);
     if (sinceMs > CHANGED_FOR_MS + TICK_MS) known.changedMs = undefined;
-    const isUnclear = isDisputed(truth);
+    const isUnclear = isDisputed(this.#world, truth);
     // The goodbye of the agent before may be all that was heard of it.
     const last = known.version ?? before;
     const isOther = last !== undefined && version !== undefined && version !== last;

@@ -8,7 +8,7 @@ import type { World } from './world.ts';
  */
 export type Hearing = 'speaks' | 'unheard' | 'silent' | 'open';
 
-const WINDOW_MS = 30_000;
+export const WINDOW_MS = 30_000;
 const GOODBYE_MS = 120_000;
 /** Ticks are a second apart, and what is watched comes late. */
 const SLACK_MS = 2500;

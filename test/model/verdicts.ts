@@ -1,8 +1,11 @@
 import { CSI_DRIVER, checkId, type NodeServiceObject } from './node-services.ts';
-import type { Hearing } from './silence.ts';
+import { type Hearing, WINDOW_MS } from './silence.ts';
 import { isStarted } from './startup.ts';
 import type { NodeTruth, ServiceName, ServicePod } from './truth.ts';
 import type { World } from './world.ts';
+
+/** So long after its last report an agent may count. */
+const HEARD_MS = 2 * WINDOW_MS;
 
 /** `silent`: not ready by silence alone. `unknown`: what is published stays. `open`: the model cannot tell. */
 export type Verdict = 'ready' | 'not-ready' | 'silent' | 'unknown' | 'open';
@@ -48,8 +51,8 @@ function deviceVerdict({ said, agents, voices }: NodeTruth, hearing: Hearing): V
 }
 
 /** What the evidence says of a service of Gitpod, without damping. */
-export function verdictOf(truth: NodeTruth, service: ServiceName, hearing: Hearing): Verdict {
-  const agent = isDisputed(truth) ? 'open' : agentVerdict(hearing, truth.said?.up[service] ?? false);
+export function verdictOf(world: World, truth: NodeTruth, service: ServiceName, hearing: Hearing): Verdict {
+  const agent = isDisputed(world, truth) ? 'open' : agentVerdict(hearing, truth.said?.up[service] ?? false);
   return composed([seen(hasGoodPod(truth, service)), agent]);
 }
 
@@ -64,7 +67,7 @@ export function verdictOn(world: World, truth: NodeTruth, service: NodeServiceOb
   if (device) verdicts.push(deviceVerdict(truth, hearing));
   if (port !== undefined)
     verdicts.push(
-      hasOtherLists(truth) || isDisputed(truth)
+      hasOtherLists(truth) || isDisputed(world, truth)
         ? 'open'
         : agentVerdict(hearing, truth.said?.checks.get(checkId(name, spec.checks))),
     );
@@ -91,9 +94,9 @@ export function evidenceOf(world: World, truth: NodeTruth, service: NodeServiceO
   };
 }
 
-/** Agents of two versions overlap, of which one may see what the other does not. */
-export function isDisputed({ agents, voices, said }: NodeTruth): boolean {
-  const speaking = agents.filter(({ boot }) => voices.has(boot));
+/** Agents of two versions overlap, of which one may see what the other does not. One that hung is silent at last. */
+export function isDisputed({ nowMs }: World, { agents, voices, said }: NodeTruth): boolean {
+  const speaking = agents.filter(({ boot }) => nowMs - (voices.get(boot)?.atMs ?? Number.NaN) <= HEARD_MS);
   return said !== undefined && speaking.some(({ version = '' }) => version !== said.version);
 }
 
