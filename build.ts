@@ -1,4 +1,5 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { build, type Plugin } from 'esbuild';
 
@@ -45,8 +46,10 @@ const withoutUnused: Plugin = {
 const usedBuiltins: Plugin = {
   name: 'used-builtins',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^node:/ }, ({ path: name, kind }) =>
-      kind === 'import-statement' ? { path: name, namespace: 'builtin', sideEffects: false } : undefined,
+    onResolve({ filter: /^[a-z]/ }, ({ path: name, kind }) =>
+      kind === 'import-statement' && isBuiltin(name)
+        ? { path: name, namespace: 'builtin', sideEffects: false }
+        : undefined,
     );
     onLoad({ filter: /^/, namespace: 'builtin' }, ({ path: name }) => {
       const names = Object.keys(process.getBuiltinModule(name) ?? {}).filter((key) => /^[a-z]\w*$/i.test(key));
