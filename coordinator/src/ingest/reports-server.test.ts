@@ -211,6 +211,13 @@ describe('over TLS', () => {
     expect(answer).toMatch(/^HTTP\/1.1 200 /);
   });
 
+  it('a client that speaks HTTP/2 alone is refused in the handshake', async () => {
+    const { port, ca } = await startTls();
+    const socket = connectTls({ port, host: '127.0.0.1', ca, ALPNProtocols: ['h2'] });
+    const [error] = await once(socket, 'error');
+    expect(error.code).toBe('ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL');
+  });
+
   it('a handshake that does not come to an end is cut off', async () => {
     const { port, registry } = await startTls({ requestTimeoutMs: 200 });
     expect(await sendRaw(port, '')).toBe('');

@@ -79,7 +79,10 @@ export function observeNode(
     createdAtMs,
     deleting: deletionTimestamp !== undefined,
     labels: recordOf(Object.entries(labels).map(([key, value]) => [intern(key), intern(value)])),
-    annotations: recordOf(kept.map(([key, value]) => [intern(key), value])),
+    // What rollcall itself writes, such as its list of keys, is the same on many Nodes.
+    annotations: recordOf(
+      kept.map(([key, value]) => [intern(key), owned.annotations.has(key) ? intern(value) : value]),
+    ),
     ...(node.metadata.annotations === undefined ? { unannotated: true as const } : {}),
     owned,
     shared: sharedLabels(managedFields, owned.labels),

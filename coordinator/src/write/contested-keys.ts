@@ -17,6 +17,8 @@ export type WrittenKey = ContestRef & {
 /** What is changed back more often than this in a minute is contested. */
 const CHANGES_BACK_MAX = 3;
 const WINDOW_MS = 60_000;
+/** How often what was written longer ago is forgotten. */
+const SWEEP_MS = 10_000;
 const FIRST_MS = 1000;
 const MAX_MS = 300_000;
 /** The limit for a key that keeps pods away: with the turn that follows, it is tried at least every 10 s. */
@@ -126,7 +128,7 @@ export class ContestedKeys {
   /** Forgets what was written longer ago. To be called about once a second: where all is well, no write follows for days. */
   tick(): void {
     const nowMs = this.#clock.monotonic();
-    if (nowMs - this.#sweptMs >= WINDOW_MS) this.#sweep(nowMs);
+    if (nowMs - this.#sweptMs >= SWEEP_MS) this.#sweep(nowMs);
   }
 
   /** The API server took a write of keys that were other than wanted. */

@@ -119,7 +119,13 @@ export function createHttpServer(options: ServerOptions, listener: RequestListen
 
 /** Creates an HTTPS server with the same bounds as {@link createHttpServer}. */
 export function createHttpsServer(options: HttpsServerOptions, listener: RequestListener): HttpsServer {
-  const server = process.getBuiltinModule('node:https').createServer({ ...options, ServerResponse: boundedResponse() });
+  const server = process.getBuiltinModule('node:https').createServer({
+    ...options,
+    // A list of protocols is copied for each connection, into the pool of buffers: in a coordinator at work, each copy of
+    // nine bytes keeps 22 KiB of the pool alive.
+    ALPNCallback: ({ protocols }) => protocols.find((protocol) => protocol === 'http/1.1'),
+    ServerResponse: boundedResponse(),
+  });
   bindConnections(server, 'secureConnection', listener);
   return server;
 }
