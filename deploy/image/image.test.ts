@@ -140,7 +140,7 @@ test('runs without root, and its labels describe it; they name the commit only i
   expect(settings.created).toBe(CREATED);
   expect(settings.config).toMatchObject({
     User: '65532:65532',
-    Env: ['PATH=/nodejs/bin'],
+    Env: ['PATH=/nodejs/bin', 'MALLOC_ARENA_MAX=1'],
     Entrypoint: ['/nodejs/bin/node'],
     Cmd: ['/app/coordinator/main.js', '--help'],
   });

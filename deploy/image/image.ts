@@ -11,6 +11,7 @@ import {
   debianPackage,
   debianSnapshots,
 } from './debian-packages.ts';
+import { IMAGE_ENV } from './image-env.ts';
 import { compressOnce } from './kept-layer.ts';
 import { type NpmPin, npmPackage, readPin } from './npm-packages.ts';
 import { type Image, imageOf, type Layer, layerOf } from './oci.ts';
@@ -199,7 +200,7 @@ function npmComponent({ name, version, sha512 }: NpmPin): Component {
 function config(build: Build): object {
   return {
     User: `${USER_ID}:${USER_ID}`,
-    Env: ['PATH=/nodejs/bin'],
+    Env: Object.entries(IMAGE_ENV).map(([name, value]) => `${name}=${value}`),
     Entrypoint: [`/${NODE}`],
     Cmd: ['/app/coordinator/main.js', '--help'],
     WorkingDir: '/',

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { IMAGE_ENV } from '../../deploy/image/image-env.ts';
 import { killChild, signalChild, spawnChild } from '../control-plane/child.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 
@@ -38,7 +39,7 @@ export class Program {
     this.#child = spawnChild(process.execPath, {
       args: [...nodeArgs, file, ...args],
       ...(logFile === undefined ? { stdio: ['ignore', 'pipe', 'pipe'] } : { logFile }),
-      env: { PATH: process.env['PATH'], ...COMPILE_CACHE, ...env },
+      env: { ...IMAGE_ENV, PATH: process.env['PATH'], ...COMPILE_CACHE, ...env },
     });
     this.pid = this.#child.pid ?? 0;
     this.#closed = new Promise((resolve) => this.#child.once('close', resolve));

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportReply, ServiceToProbe } from '@rollcall/common/report.ts';
+import { IMAGE_ENV } from '../../deploy/image/image-env.ts';
 import { killChild, spawnChild } from '../control-plane/child.ts';
 import { AGENT_V8_FLAGS } from '../generate/chart/agent-values.ts';
 import { type StandIn, startStandIn } from '../stand-ins/stand-in.ts';
@@ -97,6 +98,7 @@ export function spawnAgent(coordinatorUrl: string, root: string, args: readonly 
       ...args,
     ],
     stdio: 'ignore',
+    env: IMAGE_ENV,
   });
 }
 
