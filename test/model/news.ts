@@ -2,6 +2,10 @@ import type { Clock } from '@rollcall/common/clock.ts';
 
 /** Longest delay of a watch. */
 export const LAG_MS = 400;
+/** NodeServices that come together are evaluated together, so long after the first. */
+const GATHERED_MS = 50;
+/** What was told so long ago may not have been heard of. */
+const UNHEARD_MS = LAG_MS + GATHERED_MS;
 /** What was decided meanwhile takes so long to be written. */
 const MUDDLED_MS = 500;
 
@@ -24,8 +28,8 @@ export class News {
     const news = this.#nodes.get(node) ?? { ways: new Map<string, number>(), muddledUntilMs: 0 };
     news.ways.set(way, nowMs);
     this.#nodes.set(node, news);
-    const recent = [...news.ways.values()].filter((atMs) => nowMs - atMs <= LAG_MS);
-    if (recent.length > 1) news.muddledUntilMs = nowMs + LAG_MS + MUDDLED_MS;
+    const recent = [...news.ways.values()].filter((atMs) => nowMs - atMs <= UNHEARD_MS);
+    if (recent.length > 1) news.muddledUntilMs = nowMs + UNHEARD_MS + MUDDLED_MS;
   }
 
   /** Every node is concerned, also one that comes a moment later. */
@@ -36,7 +40,7 @@ export class News {
 
   /** A node comes. */
   begin(node: string): void {
-    for (const [way, atMs] of this.#ofAll) if (this.#clock.monotonic() - atMs <= LAG_MS) this.heard(way, node);
+    for (const [way, atMs] of this.#ofAll) if (this.#clock.monotonic() - atMs <= UNHEARD_MS) this.heard(way, node);
   }
 
   isMuddled(node: string): boolean {

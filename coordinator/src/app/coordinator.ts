@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { every } from '@rollcall/common/clock.ts';
 import { guarded } from '@rollcall/common/guarded.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
@@ -12,6 +13,8 @@ import { createReplica, type Replica } from './replica.ts';
 import { createReplicaContext, type ReplicaContext, type Setup, until } from './replica-context.ts';
 
 const TICK_MS = 1000;
+/** How far the heap may grow beyond what is alive before V8 collects garbage; by default it doubles. */
+const HEAP_GROWING_PERCENT = 20;
 
 /** Injected dependencies: clock, randomness, API client, listeners. */
 type Dependencies = { dependencies: RuntimeDependencies; open: typeof openListeners };
@@ -37,6 +40,8 @@ export async function startCoordinator(
   await until(() => replica.watches.unsynced().length === 0, clock, signal);
   if (signal.aborted) return;
   logger.info({ nodes: replica.fleet.nodeNames().length }, 'Listed everything');
+  // From now on the heap grows slowly: until here this would cost a quarter more CPU.
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
   void election.run();
 }
 

@@ -13,14 +13,14 @@ import { POD_VALUES } from './pod-values.ts';
 import { configuration, count, flag, leaf, section, text } from './value.ts';
 
 /** With which flags of V8 the coordinator runs. */
-export const COORDINATOR_V8_FLAGS: readonly string[] = ['--max-semi-space-size=4', '--heap-growing-percent=20'];
+export const COORDINATOR_V8_FLAGS: readonly string[] = ['--max-semi-space-size=4'];
 
 /** How the image starts it. */
 const COORDINATOR_COMMAND = ['/nodejs/bin/node', ...COORDINATOR_V8_FLAGS, '/app/coordinator/main.js'];
 
 export const COORDINATOR_VALUES = section('The coordinator. One replica leads, the others are standbys.', {
   command: leaf(
-    'Command of the container. The flags of V8 reduce its memory.',
+    'Command of the container. The flag of V8 reduces its memory.',
     { type: 'array', minItems: 1, items: { type: 'string' } },
     COORDINATOR_COMMAND,
   ),
