@@ -115,6 +115,7 @@ export function started(
     limiter: new ConcurrencyLimiter({ clock, random: () => 0.5 }),
     unwritable,
     contested,
+    unanswered: new Set(),
     refusedWithdrawals: new RefusedWithdrawals(clock),
     metrics,
     logger: silentLogger(),

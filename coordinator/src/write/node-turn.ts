@@ -63,6 +63,8 @@ export type TurnDependencies = {
   unwritable: UnwritableKeys;
   contested: ContestedKeys;
   refusedWithdrawals: RefusedWithdrawals;
+  /** Names of Nodes whose last write was not answered. */
+  unanswered: Set<string>;
   metrics: ApplyMetrics;
   logger: Logger;
   /** Says what would be written instead of writing it. */
@@ -145,10 +147,20 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     return { ...step, plan, seen, outcome };
   }
 
-  #write(node: NodeRef, step: Step, slot: Slot): Promise<GateOutcome> {
-    const { gate, writer } = this.#deps;
+  /**
+   * A write that was not answered may have been carried out, and the watch may not have shown it yet. The next one is good
+   * for the Node as it was observed only, since what it leaves out may be there by now. What is urgent waits for nothing.
+   */
+  async #write(node: NodeRef, step: Step, slot: Slot): Promise<GateOutcome> {
+    const { gate, writer, unanswered } = this.#deps;
     const context = { node: this.#name, lane: this.#lane, slot };
-    return gate.pass(step.write, context, (limits) => send(writer, node, step, limits));
+    const ifUnchanged = !step.urgent && unanswered.has(this.#name);
+    const outcome = await gate.pass(step.write, context, (limits) =>
+      send(writer, node, step, { ...limits, ifUnchanged }),
+    );
+    if (outcome.kind === 'failed') unanswered.add(this.#name);
+    if (outcome.kind === 'applied') unanswered.delete(this.#name);
+    return outcome;
   }
 
   /** The lane of what is not urgent. */

@@ -17,6 +17,8 @@ export type WriteOptions = {
   signal?: AbortSignal;
   /** Everything happens but the write, admission included: to learn what would be refused. */
   rehearsal?: boolean;
+  /** Writes only if the Node is still what was observed; `stale` if not. */
+  ifUnchanged?: boolean;
 };
 
 const APPLY_PATCH = 'application/apply-patch+yaml';
@@ -49,13 +51,19 @@ export class NodeWriter {
    * patch would belong to a second entry of the field manager, which no later apply cleans up.
    */
   withdraw(node: NodeRef, keys: NodeWithdrawal, options: WriteOptions): Promise<WriteOutcome> {
-    const metadata = { uid: node.uid, ...nulls('labels', keys.labels), ...nulls('annotations', keys.annotations) };
+    const metadata = {
+      uid: node.uid,
+      ...(options.ifUnchanged ? { resourceVersion: node.resourceVersion } : {}),
+      ...nulls('labels', keys.labels),
+      ...nulls('annotations', keys.annotations),
+    };
     return this.#patch(node, { contentType: MERGE_PATCH, body: { metadata } }, NOTHING_SENT, options);
   }
 
   /** Adds and removes taints, if those on the Node are still what was observed; `stale` if not. */
   taints(node: NodeRef, change: TaintChange, options: WriteOptions): Promise<WriteOutcome> {
-    const patch = { contentType: JSON_PATCH, body: taintPatch(node, change), accept: 'application/json' };
+    const body = [...unchangedTest(node, options), ...taintPatch(node, change)];
+    const patch = { contentType: JSON_PATCH, body, accept: 'application/json' };
     return this.#patch(node, patch, NOTHING_SENT, options);
   }
 
@@ -68,7 +76,7 @@ export class NodeWriter {
     const metadata = {
       name: node.name,
       uid: node.uid,
-      ...(force ? { resourceVersion: node.resourceVersion } : {}),
+      ...(force || options.ifUnchanged ? { resourceVersion: node.resourceVersion } : {}),
       ...(Object.keys(labels).length > 0 ? { labels } : {}),
       ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
     };
@@ -85,16 +93,16 @@ export class NodeWriter {
   conditions(node: NodeRef, change: ConditionChange, options: WriteOptions): Promise<WriteOutcome> {
     const where = { subresource: 'status', accept: 'application/json' } as const;
     if (change.write === 'disown') {
-      const body = disownPatch(node, change.entry);
+      const body = [...unchangedTest(node, options), ...disownPatch(node, change.entry)];
       return this.#patch(node, { contentType: JSON_PATCH, body, accept: 'application/json' }, NOTHING_SENT, options);
     }
     if (change.write === 'remove') {
-      const body = conditionPatch(node, change.conditions);
+      const body = [...unchangedTest(node, options), ...conditionPatch(node, change.conditions)];
       return this.#patch(node, { ...where, contentType: JSON_PATCH, body }, NOTHING_SENT, options);
     }
     const { name, uid, resourceVersion } = node;
     const { conditions, force } = change;
-    const metadata = { name, uid, ...(force ? { resourceVersion } : {}) };
+    const metadata = { name, uid, ...(force || options.ifUnchanged ? { resourceVersion } : {}) };
     const body = { apiVersion: 'v1', kind: 'Node', metadata, status: { conditions } };
     const query: Record<string, string> = force ? { force: 'true' } : {};
     return this.#patch(node, { ...where, contentType: APPLY_PATCH, query, body }, NOTHING_SENT, options);
@@ -151,6 +159,11 @@ export function send(writer: NodeWriter, node: NodeRef, step: Write, options: Wr
 /** Nothing at all rather than an empty map. */
 function nulls(field: 'labels' | 'annotations', keys: readonly string[]): Record<string, Record<string, null>> {
   return keys.length === 0 ? {} : { [field]: Object.fromEntries(keys.map((key) => [key, null])) };
+}
+
+/** The part of a JSON patch that fails where the Node is no longer what was observed. */
+function unchangedTest({ resourceVersion }: NodeRef, { ifUnchanged }: WriteOptions): Operation[] {
+  return ifUnchanged ? [{ op: 'test', path: '/metadata/resourceVersion', value: resourceVersion }] : [];
 }
 
 /** The JSON patch that removes conditions, if each is still where it was seen. */

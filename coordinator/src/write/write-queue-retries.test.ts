@@ -243,3 +243,38 @@ describe('the log', () => {
     ]);
   });
 });
+
+describe('after a write that was not answered', () => {
+  const versionIn = ({ body }: KubeRequest) =>
+    (body as { metadata: { resourceVersion?: string } }).metadata.resourceVersion;
+  const lost = (_: KubeRequest, count: number) => (count === 1 ? { error: status(504) } : {});
+
+  test('the next one is good for the node as it was seen alone, until one is taken', async () => {
+    const { clock, sent, plans, writeQueue } = started(lost);
+    const list = { labels: [], annotations: ['list'] };
+    plans.set('n', planFor('n', { set, withdrawal: list }));
+    writeQueue.add('n');
+    await clock.advance(10_000);
+    expect(sent.map(({ kind, request }) => [kind, versionIn(request)])).toEqual([
+      ['withdraw', undefined],
+      ['withdraw', '1'],
+      ['set', undefined],
+    ]);
+  });
+
+  test('what is urgent waits for nothing, and nor does a node that was made anew', async () => {
+    const { clock, sent, plans, writeQueue } = started(lost);
+    plans.set('n', planFor('n', { withdrawal, ahead: ['ready'] }));
+    writeQueue.add('n', { priority: 'urgent' });
+    await clock.advance(10_000);
+    expect(sent.map(({ request }) => versionIn(request))).toEqual([undefined, undefined]);
+    const again = started(lost);
+    again.plans.set('n', planFor('n', { set }));
+    again.writeQueue.add('n');
+    await again.clock.advance(5);
+    again.writeQueue.forget('n');
+    again.writeQueue.add('n');
+    await again.clock.advance(10_000);
+    expect(again.sent.map(({ request }) => versionIn(request))).toEqual([undefined, undefined]);
+  });
+});

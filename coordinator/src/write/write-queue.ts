@@ -56,6 +56,8 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   #handler: WriteHandler<P> | undefined;
   /** Nodes whose last write failed because they had changed meanwhile. */
   readonly #outdated = new Set<string>();
+  /** Nodes whose last write was not answered. */
+  readonly #unanswered = new Set<string>();
   /** The turns under way, with the time at which each began, monotonic. */
   readonly #turns = new Map<Promise<void>, number>();
   readonly #seatsTaken = { urgent: 0, normal: 0, slow: 0 };
@@ -97,6 +99,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
       ...skipped,
       gate: this.#gate,
       limiter: this.#limiter,
+      unanswered: this.#unanswered,
       metrics: this.#metrics,
     };
   }
@@ -121,6 +124,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     this.#queue.forget(nodeName);
     this.#failedTogether.forget(nodeName);
     this.#slowNodes.forget(nodeName);
+    this.#unanswered.delete(nodeName);
     this.#options.skipped.forget(nodeName);
   }
 

@@ -45,6 +45,28 @@ async function labelsOf(name: string): Promise<Record<string, string>> {
   return (await readNode(cluster, name)).metadata.labels ?? {};
 }
 
+test('a write of each kind that is good for an unchanged Node alone is stale on any other, and changes nothing', async () => {
+  await newNode(cluster, 'unchanged');
+  await writer.set(await refTo('unchanged'), setOf({ key: '1' }), options);
+  const old = await refTo('unchanged');
+  await applyAs(cluster, 'nfd', 'unchanged', { labels: { theirs: '1' } });
+  const before = (await readNode(cluster, 'unchanged')).metadata.resourceVersion;
+  const only = { ...options, ifUnchanged: true };
+  const taint = { key: 't', value: '', effect: 'NoSchedule' } as const;
+  const entry = { type: 'c', status: 'True', reason: 'r', message: 'm', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  const conditions = { conditions: [entry], news: ['c'], before: [], force: false, keepsAway: false } as const;
+  const writes = (ref: NodeRef) => [
+    () => writer.withdraw(ref, { labels: ['key'], annotations: [] }, only),
+    () => writer.set(ref, setOf({}), only),
+    () => writer.taints(ref, { add: [taint], remove: [], observed: [] }, only),
+    () => writer.conditions(ref, { write: 'apply', ...conditions, due: true, waiting: [] }, only),
+  ];
+  for (const write of writes(old)) expect(await write()).toEqual({ kind: 'stale' });
+  expect((await readNode(cluster, 'unchanged')).metadata.resourceVersion).toBe(before);
+  for (let kind = 0; kind < 4; kind += 1)
+    expect(await writes(await refTo('unchanged'))[kind]?.()).toMatchObject({ kind: 'applied' });
+});
+
 describe('a set', () => {
   test('writes labels and annotations in one request, and is no write when it holds', async () => {
     await newNode(cluster, 'set');
