@@ -9,6 +9,8 @@ import type { Verdict } from './verdicts.ts';
 import type { World } from './world.ts';
 
 const FIRST_NODES = 10;
+/** So long after a person's edit rollcall may not know of it. */
+const EDIT_MS = 3000;
 
 /** The taint of a NodeService as Nodes note it. */
 function textOf({ spec: { publish } }: NodeServiceObject): string | undefined {
@@ -62,9 +64,15 @@ export class FirstTaints {
       const text = textOf(service);
       const isNew = text !== undefined && hasTaint(node, service) && !hasTaint(before, service);
       if (!isNew || this.#proven.has(`${service.uid} ${text}`)) continue;
-      const tainted = this.#world.nodes.all().filter((each) => hasTaint(each, service));
+      const tainted = this.#world.nodes.all().filter((each) => hasTaint(each, service) && !this.#isNews(each, service));
       if (tainted.length > FIRST_NODES) return `the new taint ${text} is on ${tainted.length} nodes`;
     }
     return undefined;
+  }
+
+  /** A person set the taint a moment ago, and rollcall may not know of it. */
+  #isNews({ metadata: { name } }: Node, { spec: { publish } }: NodeServiceObject): boolean {
+    const editedMs = this.#world.truths.get(name)?.editedMs.get(`taint:${publish.taint?.key}`);
+    return this.#world.nowMs - (editedMs ?? Number.NEGATIVE_INFINITY) < EDIT_MS;
   }
 }
