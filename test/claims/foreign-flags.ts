@@ -6,7 +6,7 @@ export const FOREIGN_FLAGS: readonly string[] = `
   register-with-taints replicas reporter reset-then-reuse-values reuse-values root-dir scale-down-unready-time server-side set show-labels
   show-managed-fields show-only startup-taint startup-taint-prefix status-taint take-ownership timeout type values wait
 
-  build-sea jitless lite-mode max-old-space-size max-semi-space-size optimize-for-size project sign
+  build-sea heap-growing-percent jitless lite-mode max-old-space-size max-semi-space-size optimize-for-size project sign
 
   build-arg cert-file certificate-identity-regexp certificate-oidc-issuer key-file
 `
