@@ -172,6 +172,19 @@ describe('a refusal', () => {
     expect(unwritable.keysFor('n')).toMatchObject([key]);
   });
 
+  test('for a condition of our own that another manager has just changed waits for the watch, and drops none', async () => {
+    const conflict: WriteOutcome = {
+      kind: 'conflict',
+      foreign: [{ ref: { kind: 'condition', key: 'c' }, owner: 'kubectl-edit' }],
+    };
+    const owned = { labels: new Set<string>(), annotations: new Set<string>() };
+    const conditionOwners = { ours: new Set(['c']), rivals: new Map() };
+    const seen = { name: 'n', uid: 'u', labels: {}, annotations: {}, owned, conditionOwners };
+    const { turn, told, written } = started({ conditions: CONDITIONS }, { reply: () => conflict, seen });
+    expect(await turn.run()).toEqual({ kind: 'retry', error: undefined });
+    expect([written, told]).toEqual([['conditions'], []]);
+  });
+
   test('for a label of another manager skips it, and is tried again only where that changes anything', async () => {
     const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
     const { turn, written, unwritable, told } = started({ set }, { reply: () => conflict });

@@ -236,6 +236,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
         return this.#applied(attempt, attempt.plan, outcome.node, attempt.seen);
       case 'conflict':
         if (attempt.write !== 'set' && attempt.write !== 'conditions') break;
+        if (attempt.write === 'conditions' && isTakenUnseen(attempt.seen, outcome.foreign)) break;
         if (attempt.write === 'set') {
           if (outcome.foreign.length === 0) return this.#takeMap(attempt);
           this.#deps.contested.wrote(attempt.plan.node, triedKeys(attempt.set, outcome.foreign));
@@ -448,4 +449,12 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     }
     return undefined;
   }
+}
+
+/**
+ * Whether another manager has changed a condition of rollcall, unseen as yet. An apply without it removes what rollcall
+ * alone owns of it: until the watch shows the other owner, the write waits.
+ */
+function isTakenUnseen(seen: SeenNode | undefined, foreign: readonly { ref: KeyRef | ConditionRef }[]): boolean {
+  return foreign.some(({ ref }) => seen?.conditionOwners?.ours.has(ref.key));
 }

@@ -80,7 +80,7 @@ describe('a foreign condition', () => {
   const seenWith = (status: string, rival: string): SeenNode => ({
     ...node,
     conditions: [{ type: 'c', status }],
-    conditionOwners: { rivals: new Map([['c', rival]]) },
+    conditionOwners: { ours: new Set(), rivals: new Map([['c', rival]]) },
   });
 
   test('is out while it is the same of the same owner', () => {

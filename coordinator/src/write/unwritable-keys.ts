@@ -10,8 +10,8 @@ export type SeenNode = {
   /** What rollcall applied. */
   owned: { labels: ReadonlySet<string>; annotations: ReadonlySet<string> };
   conditions?: readonly { type: string; status: string }[] | undefined;
-  /** Who else owns conditions. */
-  conditionOwners?: { rivals: ReadonlyMap<string, string> };
+  /** The conditions that rollcall owns, and who else owns conditions. */
+  conditionOwners?: { ours: ReadonlySet<string>; rivals: ReadonlyMap<string, string> };
 };
 
 /** What a key of the Node is now, as far as it is seen; of a condition its status. */
