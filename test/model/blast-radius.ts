@@ -90,14 +90,14 @@ export class Departures {
       .find((problem) => problem !== undefined);
   }
 
-  #left(id: string, { leavingMs, lostMs, turnedMs }: NodeTruth): string | undefined {
+  #left(id: string, { leavingMs, lostMs, turnedMs, said }: NodeTruth): string | undefined {
     const { nowMs, termBeganMs, truths } = this.#world;
     if (nowMs - (leavingMs.get(id) ?? nowMs) >= DELAY_MS - SLACK_MS) {
       this.#delayEndedMs.set(id, nowMs);
       return undefined;
     }
     // What was seen on the node before the change was heard of may have taken it.
-    if (nowMs - turnedMs <= SLACK_MS) return undefined;
+    if (nowMs - turnedMs <= SLACK_MS || [...(said?.checks.values() ?? [])].includes(false)) return undefined;
     // Those that a single change took are none of the first of many.
     if (this.#mayBeSingleChange(id)) return undefined;
     lostMs.set(id, nowMs);
