@@ -205,8 +205,9 @@ describe('what is written', () => {
     const instructions = new Map(
       lines.map((line): [string, string] => [line.split(' ')[0] ?? '', line.replace(/^\S+ /, '')]),
     );
-    expect([...instructions.keys()]).toEqual(['ARG', 'FROM', 'COPY', 'USER', 'ENTRYPOINT', 'CMD']);
+    expect([...instructions.keys()]).toEqual(['ARG', 'FROM', 'COPY', 'ENV', 'USER', 'ENTRYPOINT', 'CMD']);
     const { config } = blobJson(imageFor('linux/amd64'), imageFor('linux/amd64').image.configDigest);
+    expect(config.Env).toEqual(['PATH=/nodejs/bin', instructions.get('ENV')]);
     expect(instructions.get('USER')).toBe(config.User);
     expect(JSON.parse(instructions.get('ENTRYPOINT') ?? '')).toEqual(config.Entrypoint);
     expect(JSON.parse(instructions.get('CMD') ?? '')).toEqual(config.Cmd);
