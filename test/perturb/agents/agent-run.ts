@@ -63,7 +63,8 @@ export class AgentRun {
     this.#moment = plan?.moment;
   }
 
-  async play(): Promise<Told> {
+  /** `isFirst`: no run has proven the service yet, so that nothing is on the Node before the agent speaks. */
+  async play({ isFirst = false } = {}): Promise<Told> {
     const { line, servicePort } = this.#stage;
     const address = this.#stage.nextAddress();
     const service = new Service(address, servicePort);
@@ -74,9 +75,8 @@ export class AgentRun {
     try {
       await service.start();
       const start = await this.#populate(address);
-      // The references have proven the service: the taint, and a condition, Unknown or False, come before the agent.
-      if (this.#spoil)
-        await this.#settle('the beginning', (ours) => ours.length === DOWN.length && ours.includes(TAINT));
+      // The first run has proven the service: the taint, and a condition, Unknown or False, come before the agent.
+      if (!isFirst) await this.#settle('the beginning', (ours) => ours.length === DOWN.length && ours.includes(TAINT));
       from = lengthsOf(this.#histories());
       agent = start();
       await this.#settle('the start', isReady);

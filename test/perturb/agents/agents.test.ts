@@ -26,6 +26,8 @@ test('whatever befalls a report or its answer, the end is the same, and little m
   const stage = await Stage.open();
   try {
     const names = Array.from({ length: REFERENCES }, (_, index) => `reference-${index}`);
+    const { problem: firstProblem } = await new AgentRun(stage, 'first').play({ isFirst: true });
+    expect(firstProblem).toBeUndefined();
     const references = await Promise.all(names.map((name) => new AgentRun(stage, name).play()));
     for (const { problem } of references) expect(problem).toBeUndefined();
     const wrong: string[] = [];
