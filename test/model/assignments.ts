@@ -7,8 +7,8 @@ import type { World } from './world.ts';
 
 /** A report interval of 2 s, a watch that is late, and what an agent of the model needs to look. */
 export const NOTICED_MS = 5000;
-/** Services in force are looked at once a second. */
-const LOOKED_MS = 1100;
+/** Services in force are looked at once a second: one that was not for longer did not select the node meanwhile. */
+export const LOOKED_MS = 1100;
 
 /** §10: a NodeService is noticed by every agent that it concerns within one report interval. */
 export class Assignments {

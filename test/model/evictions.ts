@@ -1,6 +1,7 @@
 import { FIELD_MANAGER, readyLabel, WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
+import { LOOKED_MS } from './assignments.ts';
 import { LAG_MS } from './news.ts';
 import { PUBLISHED_IDS } from './node-services.ts';
 import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
@@ -9,8 +10,6 @@ import type { Workload } from './workloads.ts';
 import type { World } from './world.ts';
 
 const DELAY_MS = 30_000;
-/** Services are looked at once a second. */
-const LOOKED_MS = 1100;
 /** What was decided so long ago may still be under way. */
 const REASON_MS = 3000;
 

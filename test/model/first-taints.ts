@@ -3,14 +3,13 @@ import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { inForce } from './acceptance.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
 import type { NodeServiceObject } from './node-services.ts';
+import { isEditedLately } from './ours.ts';
 import { startedNoteOn } from './started-note.ts';
 import type { NodeTruth } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import type { World } from './world.ts';
 
 const FIRST_NODES = 10;
-/** So long after a person's edit rollcall may not know of it. */
-const EDIT_MS = 3000;
 
 /** The taint of a NodeService as Nodes note it. */
 function textOf({ spec: { publish } }: NodeServiceObject): string | undefined {
@@ -72,7 +71,7 @@ export class FirstTaints {
 
   /** A person set the taint a moment ago, and rollcall may not know of it. */
   #isNews({ metadata: { name } }: Node, { spec: { publish } }: NodeServiceObject): boolean {
-    const editedMs = this.#world.truths.get(name)?.editedMs.get(`taint:${publish.taint?.key}`);
-    return this.#world.nowMs - (editedMs ?? Number.NEGATIVE_INFINITY) < EDIT_MS;
+    const truth = this.#world.truths.get(name);
+    return truth !== undefined && isEditedLately(this.#world, truth, `taint:${publish.taint?.key}`);
   }
 }

@@ -1,3 +1,4 @@
+import { LOOKED_MS } from './assignments.ts';
 import { LAG_MS } from './news.ts';
 import type { Hearing } from './silence.ts';
 import type { NodeTruth } from './truth.ts';
@@ -9,8 +10,6 @@ const LOST_MIN = 3;
 const LOST_PERCENT = 55;
 /** Ticks are a second apart. */
 const TICK_MS = 1500;
-/** A service that was not looked at for longer did not select the node meanwhile. */
-const LOOKED_MS = 1100;
 
 /** What a changed agent may have made of a service. `none`: it has not yet looked since the change. */
 const STATES = ['none', 'seen', 'lost', 'kept'] as const;

@@ -13,6 +13,7 @@ import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import { guardWants } from './blast-radius.ts';
 import { holdOn } from './node-holds.ts';
 import { POOL_LABEL } from './node-services.ts';
+import { isEditedLately, isOwnApply } from './ours.ts';
 import { PERSON } from './people.ts';
 import { wantPublished } from './published.ts';
 import { CORAL_LABEL, COUNT_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL, POOL_KEYS } from './rules.ts';
@@ -23,9 +24,6 @@ import { type NodeTruth, SERVICE_NAMES, type ServiceName } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
 import type { World } from './world.ts';
-
-/** So long after a person's edit a key of ours is theirs, until we have put it right. */
-const EDIT_MS = 3000;
 
 /** The key of a pool, an implied label, or an annotation, by whose it is. */
 type Keyed = { id: string; want: Want };
@@ -54,7 +52,7 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   const keyed = [...poolKeys(world, truth, node), ...impliedKeys(world, truth, node, device)];
   for (const { id, want } of keyed) {
     // What a person changed a moment before we let go of it may have become theirs.
-    const isLate = world.nowMs - (truth.editedMs.get(id) ?? Number.NEGATIVE_INFINITY) < EDIT_MS;
+    const isLate = isEditedLately(world, truth, id);
     // An implied label is let go of, not removed: it stays where a person has it, too.
     const isTheirs = id === `label:${IMPLIED_LABEL}` && isOwnedByPerson(node, IMPLIED_LABEL);
     const isLetGo = want === undefined ? isLate || isTheirs : isTheirs && world.isMuddled(truth.name);
@@ -106,7 +104,7 @@ function poolKeys({ sets, nodes }: World, { name, claims }: NodeTruth, { metadat
   const listed = keysIn(metadata.annotations?.[MANAGED_LABELS_ANNOTATION]);
   // A list that was written by what was seen before an answer was lost names less; what rollcall applied is ours still.
   const applied = [...nodes.ownersOf(name)].flatMap(([owner, fields]) =>
-    owner.startsWith('Apply rollcall') ? POOL_KEYS.filter((key) => fields.has(`label:${key}`)) : [],
+    isOwnApply(owner) ? POOL_KEYS.filter((key) => fields.has(`label:${key}`)) : [],
   );
   const keys = [...new Set([...Object.keys(asked), ...listed, ...applied])];
   const ids = keys.map((key) => `label:${key}`);

@@ -3,6 +3,20 @@ import type { NodeWrite } from './api-server/nodes.ts';
 import { PUBLISHED_IDS } from './node-services.ts';
 import { changedKeys, valueOn } from './sights.ts';
 import type { NodeTruth } from './truth.ts';
+import type { World } from './world.ts';
+
+/** So long after another client's edit rollcall may not know of it. */
+const EDIT_MS = 3000;
+
+/** Whether another client set or removed the key a moment ago. */
+export function isEditedLately({ nowMs }: World, { editedMs }: NodeTruth, id: string): boolean {
+  return nowMs - (editedMs.get(id) ?? Number.NEGATIVE_INFINITY) < EDIT_MS;
+}
+
+/** Whether an owner of fields is what rollcall applied, to the Node or to its status. */
+export function isOwnApply(owner: string): boolean {
+  return owner.startsWith('Apply rollcall');
+}
 
 /** Keys of NodeServices are rollcall's from when it sets one until that is gone, whatever else is below the key of a taint. */
 export function noteOurs(truth: NodeTruth, { node, before, manager }: NodeWrite, nowMs: number): void {

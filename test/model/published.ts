@@ -2,14 +2,12 @@ import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { inForce } from './acceptance.ts';
 import { mayWait } from './first-taints.ts';
 import { idsOf, type NodeServiceObject, POOL_LABEL, PUBLISHED_IDS } from './node-services.ts';
+import { isEditedLately, isOwnApply } from './ours.ts';
 import { valueOn } from './sights.ts';
 import type { NodeTruth } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
 import type { World } from './world.ts';
-
-/** So long after a person's edit rollcall may not know of it. */
-const EDIT_MS = 3000;
 
 const LABEL = { ready: 'true', 'not-ready': undefined, silent: undefined, unknown: HOLD, open: ANY } as const;
 const CONDITION = { ready: 'True', 'not-ready': 'False', silent: 'Unknown', unknown: HOLD, open: ANY } as const;
@@ -51,10 +49,10 @@ export function wantPublished(
  * §10: no taint is ever orphaned. What a person added to the key a moment before rollcall let go of it may have become
  * theirs; what rollcall set goes in any case.
  */
-function wantGone({ nodes, nowMs }: World, { name, ours, claims, editedMs }: NodeTruth, id: string): Want {
-  const isLate = nowMs - (editedMs.get(id) ?? Number.NEGATIVE_INFINITY) < EDIT_MS;
-  if (id.startsWith('taint:') && isLate) claims.set(id, 'open');
-  const node = nodes.get(name);
+function wantGone(world: World, truth: NodeTruth, id: string): Want {
+  const { name, ours, claims } = truth;
+  if (id.startsWith('taint:') && isEditedLately(world, truth, id)) claims.set(id, 'open');
+  const node = world.nodes.get(name);
   const isOrphan =
     node &&
     valueOn(node, id)
@@ -80,7 +78,7 @@ function taintWant({ value, effect }: { value: string; effect: string }, verdict
 /** §10: a condition whose entry another manager owns too is left out. */
 function isOfRival({ nodes }: World, { name }: NodeTruth, id: string): boolean {
   if (!id.startsWith('condition:')) return false;
-  return [...nodes.ownersOf(name)].some(([owner, fields]) => !owner.startsWith('Apply rollcall') && fields.has(id));
+  return [...nodes.ownersOf(name)].some(([owner, fields]) => !isOwnApply(owner) && fields.has(id));
 }
 
 function isListed({ nodes }: World, { name }: NodeTruth, id: string): boolean {
