@@ -40,7 +40,7 @@ export async function startCoordinator(
   await until(() => replica.watches.unsynced().length === 0, clock, signal);
   if (signal.aborted) return;
   logger.info({ nodes: replica.fleet.nodeNames().length }, 'Listed everything');
-  // From now on the heap grows slowly: until here this would cost a quarter more CPU.
+  // From now on the heap grows slowly: until here this would cost a third more CPU.
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
   void election.run();
 }
