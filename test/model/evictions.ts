@@ -23,7 +23,6 @@ const GONE_WITHIN_MS = 75_000;
  * `mayBeOurs`: rollcall was about to remove it as well.
  */
 type Loss = {
-  value: string;
   atMs: number;
   isOurs: boolean;
   mayBeOurs: boolean;
@@ -38,7 +37,7 @@ type Loss = {
  */
 export class Evictions {
   readonly #world: World;
-  /** By Node and label. */
+  /** By Node, label and value. */
   readonly #losses = new Map<string, Loss>();
   /** When a service was last seen to fail, by Node and label. */
   readonly #failedMs = new Map<string, number>();
@@ -80,12 +79,13 @@ export class Evictions {
 
   #mustGo({ node, key, value }: Workload): boolean {
     const { nodes, evict, decided, nowMs } = this.#world;
-    const { metadata } = nodes.get(node) ?? {};
+    const current = nodes.get(node);
+    const { metadata } = current ?? {};
     const id = `${metadata?.uid} ${key}`;
-    const loss = this.#losses.get(id);
-    const isWithdrawn = loss?.isOurs && loss.value === value && metadata?.labels?.[key] === undefined;
+    const loss = this.#losses.get(`${id}=${value}`);
+    const isWithdrawn = loss?.isOurs && metadata?.labels?.[key] === undefined;
     // Whoever leads by now knows of it only if the Node lists it.
-    const isKnown = metadata?.annotations?.[WITHDRAWN_LABELS_ANNOTATION]?.includes(JSON.stringify(key));
+    const isKnown = current && listedOn(current).includes(`${key}=${value}`);
     const isFailing = nowMs - (this.#failingMs.get(id) ?? Number.NEGATIVE_INFINITY) <= LOOKED_MS;
     const isFor = !isOfService(key) || (evict?.readiness && isFailing);
     return Boolean(isWithdrawn && loss.isAnswered && isKnown && isFor && decided && this.#isAnswered);
@@ -101,16 +101,16 @@ export class Evictions {
     const [had, has] = [before?.metadata.labels ?? {}, node.metadata.labels ?? {}];
     const isOurs = manager === FIELD_MANAGER;
     const { nowMs } = this.#world;
-    const listed = before ? listedOn(before) : [];
-    for (const key of isOurs ? listedOn(node).filter((each) => !listed.includes(each)) : []) {
-      const loss = this.#losses.get(`${uid} ${key}`);
+    const listed = new Set(before && listedOn(before));
+    for (const each of isOurs ? listedOn(node).filter((label) => !listed.has(label)) : []) {
+      const loss = this.#losses.get(`${uid} ${each}`);
       if (loss && nowMs - loss.atMs <= BOTH_MS) loss.mayBeOurs = true;
     }
     for (const [key, value] of Object.entries(had)) {
       if (has[key] === value) continue;
       const id = `${uid} ${key}`;
-      const loss = { value, atMs: nowMs, isOurs, mayBeOurs: isOurs };
-      this.#losses.set(id, { ...loss, isSeen: this.#isSeen(id), isAnswered: this.#isAnswered });
+      const loss = { atMs: nowMs, isOurs, mayBeOurs: isOurs };
+      this.#losses.set(`${id}=${value}`, { ...loss, isSeen: this.#isSeen(id), isAnswered: this.#isAnswered });
     }
   }
 
@@ -119,11 +119,11 @@ export class Evictions {
     const { nowMs, nodes } = this.#world;
     const { metadata } = nodes.get(node) ?? {};
     const id = `${metadata?.uid} ${key}`;
-    const loss = this.#losses.get(id);
+    const loss = this.#losses.get(`${id}=${value}`);
     const awayMs = nowMs - (loss?.atMs ?? nowMs);
     const what = `${name} was evicted from ${node} for want of ${key}=${value}`;
     if (metadata?.labels?.[key] === value && awayMs > DELAY_MS + LAG_MS) return `${what}, which is there`;
-    if (!loss?.mayBeOurs || loss.value !== value) return `${what}, which rollcall did not withdraw`;
+    if (!loss?.mayBeOurs) return `${what}, which rollcall did not withdraw`;
     if (awayMs < DELAY_MS) return `${what}, which was away for ${awayMs} ms`;
     if (!isOfService(key)) return undefined;
     if (!this.#world.evict?.readiness) return `${what}, which is of a service`;
@@ -135,9 +135,10 @@ export class Evictions {
   }
 }
 
-/** Labels that rollcall lists as withdrawn. */
+/** Labels that rollcall lists as withdrawn, each as `KEY=VALUE`. */
 function listedOn({ metadata }: Node): string[] {
-  return Object.keys(JSON.parse(metadata.annotations?.[WITHDRAWN_LABELS_ANNOTATION] ?? '{}') as object);
+  const withdrawn = JSON.parse(metadata.annotations?.[WITHDRAWN_LABELS_ANNOTATION] ?? '{}') as Record<string, string>;
+  return Object.entries(withdrawn).map(([key, value]) => `${key}=${value}`);
 }
 
 function isOfService(label: string): boolean {
