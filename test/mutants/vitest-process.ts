@@ -3,7 +3,7 @@ import { createVitest, type TestModule, type TestRunEndReason, type TestSpecific
 import type { RunReply, RunRequest, WhichTests } from './kept-vitest.ts';
 
 /** No test hangs for less than the whole run may: a busy machine must not look like a test that noticed something. */
-const TEST_TIMEOUT_MS = 90_000;
+const TEST_TIMEOUT_MS = 300_000;
 const ANY_NAME = '';
 /** The start of a worker takes longer than most tests of a room. */
 const WORKERS_MAX = 2;
