@@ -137,7 +137,7 @@ async function measureFloors(lab: Lab): Promise<Floors> {
 }
 
 /** Milliseconds of CPU for each node. */
-function cpuMeasures(what: string, nodes: number, all: readonly CpuMs[]): Measure[] {
+export function cpuMeasures(what: string, nodes: number, all: readonly CpuMs[]): Measure[] {
   const of = (program: keyof CpuMs) => median(all.map((cpu) => cpu[program])) / nodes;
   return [
     { what: `${what}: CPU of the API server a node`, value: of('apiServer'), unit: 'ms' },

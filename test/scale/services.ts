@@ -3,9 +3,10 @@ import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { KubeObject } from '../control-plane/api-client.ts';
 import type { NodeObject } from '../control-plane/cluster.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
+import { cpuMeasures } from './cold.ts';
 import { eachOf } from './each-of.ts';
 import { GROUP_LABEL, GROUPS, groupOf } from './fleet-objects.ts';
-import type { Lab } from './lab.ts';
+import { type Lab, spentSince } from './lab.ts';
 import { processUsage } from './process-usage.ts';
 import type { Bench } from './result.ts';
 
@@ -23,9 +24,11 @@ export const benchServices: Bench = async (lab, { nodes }) => {
   await lab.settledPatches();
   const before = await processUsage(lab.coordinator.pid);
   const patchesBefore = await lab.nodePatches();
+  const cpuBefore = await lab.cpuMs();
   const createdMs = performance.now();
   await lab.during(`creating ${SERVICES} NodeServices`, () => createServices(lab));
   const readyMs = await lab.during('labelling for them', () => allReady(lab));
+  const cpu = await spentSince(lab, cpuBefore);
   const patches = (await lab.settledPatches()) - patchesBefore;
   const after = await processUsage(lab.coordinator.pid);
 
@@ -39,6 +42,7 @@ export const benchServices: Bench = async (lab, { nodes }) => {
     { what: 'NodeServices', value: SERVICES, unit: '' },
     { what: 'of them on each node', value: SERVICES / GROUPS, unit: '' },
     { what: 'first created → ready on all nodes', value: (readyMs - createdMs) / 1000, unit: 's' },
+    ...cpuMeasures('until then', all, [cpu]),
     { what: 'PATCHes a node for them', value: patches / all, unit: '' },
     { what: 'private memory for them', value: after.privateMiB - before.privateMiB, unit: 'MiB' },
     { what: 'the same, a node', value: ((after.privateMiB - before.privateMiB) * 1024) / all, unit: 'KiB' },

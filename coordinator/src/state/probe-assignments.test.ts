@@ -81,6 +81,16 @@ describe('the orders of a node', () => {
     expect(now().told).toBe(before);
   });
 
+  test('are not made anew for a label of the node that selects nothing', () => {
+    const { now, pod, label, says } = orders();
+    pod('10.0.0.1');
+    says(true, 1);
+    const before = now();
+    label({ other: 'label' });
+    expect(now().told).toBe(before.told);
+    expect(now().reports).toBe(before.reports);
+  });
+
   test('follow a pod that comes, moves to another address, and goes', () => {
     const { now, pod, podGone } = orders();
     expect(hostOf(now())).toBeUndefined();

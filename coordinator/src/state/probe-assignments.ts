@@ -43,7 +43,7 @@ export class ProbeAssignments {
   of(record: NodeRecord, inputs: AssignmentInputs): { told: ServiceList } & Omit<Heard, 'content'> {
     const before = this.#made.get(record);
     const isSame = before?.services === inputs.services && before.node === inputs.node && before.pods === inputs.pods;
-    const made = isSame ? before : make(inputs);
+    const made = isSame ? before : make(inputs, before);
     if (!isSame) this.#made.set(record, made);
     const content = record.sessions.content?.services ?? NO_REPORTS;
     if (made.heard?.content !== content) made.heard = hear(made, content);
@@ -52,10 +52,17 @@ export class ProbeAssignments {
   }
 }
 
-function make({ services, node, pods }: AssignmentInputs): Made {
+/** Most changes of a Node, such as those that rollcall writes, leave the services for it, and so what was made of them. */
+function make({ services, node, pods }: AssignmentInputs, before: Made | undefined): Made {
   const own = node ? servicesFor(node, services) : [];
+  const hasSamePods = before?.pods === pods && before.node?.createdAtMs === node?.createdAtMs;
+  if (hasSamePods && isSameList(before.own, own)) return { ...before, services, node };
   const podsOfNode = node ? pods.filter((pod) => isOfNode(pod, node)) : [];
   return { services, node, pods, own, told: serviceList(own, podsOfNode) };
+}
+
+function isSameList<T>(list: readonly T[], other: readonly T[]): boolean {
+  return list.length === other.length && list.every((each, index) => each === other[index]);
 }
 
 function hear({ own, pods, told }: Made, content: readonly ServiceReport[]): Heard {

@@ -165,6 +165,14 @@ describe('the change of one object', () => {
     expect(gone(leaving(guard, { nowMs: 1000 }))).toBe(AT_ONCE);
   });
 
+  test.each(['service:uid', 'label example.com/a'])('is what the first node shows that misses %s', (object) => {
+    const guard = new BlastRadius(DELAY_MS, () => names);
+    const answers = leaving(guard, { object });
+    expect(gone(answers)).toBe(AT_ONCE);
+    expect(new Set(answers.slice(AT_ONCE))).toEqual(new Set([SETTLE_MS]));
+    expect(gone(leaving(guard, { object, nowMs: SETTLE_MS }))).toBe(30);
+  });
+
   test('takes effect a minute after the change of another object', () => {
     const guard = new BlastRadius(DELAY_MS, () => names);
     guard.changed(['other'], 0);

@@ -83,6 +83,16 @@ test('a label that is asked for again is not held any more', () => {
   expect(guard.held(now.monotonicMs)).toEqual([]);
 });
 
+test.each<[string, Partial<Claim>]>([
+  ['leaves by evidence', { cause: 'evidence' }],
+  ['is applied by others as well', { ownership: 'forced' }],
+])('a held label that now %s is not held any more', (_what, change) => {
+  const guard = spent();
+  guarded(leaving(), guard);
+  guarded(leaving(change), guard);
+  expect(guard.held(now.monotonicMs)).toEqual([]);
+});
+
 test.each<[string, Partial<Claim>, boolean]>([
   ['is to be there has it back', { stance: 'present' }, true],
   ['is kept and is there has it back', { stance: 'keep' }, true],

@@ -104,6 +104,11 @@ test('an agent that was not replaced is believed, however many others are not', 
   expect(lose('n4')).toBeUndefined();
 });
 
+test('a node whose agent was not replaced is not among those of which most lost the service', () => {
+  const { lose } = replaced(4, { of: 20 });
+  expect(['n0', 'n1', 'n2', 'n3'].map((name) => lose(name))).toEqual([undefined, undefined, undefined, UNTIL_MS]);
+});
+
 test('what is heard first is no change, and nor is the same again', () => {
   const guard = new ObserverGuard();
   for (const name of ['a', 'b', 'c', 'd']) {
