@@ -53,6 +53,13 @@ describe('a new taint', () => {
     expect(news).toEqual(['waiting']);
   });
 
+  test('is waited for only by nodes on which the service is not ready', () => {
+    const { first, asked } = begun();
+    asked(10);
+    expect(first.commit([SERVICE], evaluated('n10', 'ready'), [])).toEqual([]);
+    expect(first.commit([SERVICE], evaluated('n10', 'not-ready'), [])).toEqual([SERVICE]);
+  });
+
   test('goes to every node once a Node notes that its service was ready where it is', () => {
     const { observe, first, asked, news } = begun();
     asked(11);

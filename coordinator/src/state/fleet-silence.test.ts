@@ -2,8 +2,16 @@ import type { FullReport } from '@rollcall/common/report.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import { podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
-import type { Service } from '../model/services.ts';
-import { agentPod, fleetWith } from './fleet.test-fixtures.ts';
+import type { ConditionCheck, Service } from '../model/services.ts';
+import { agentPod, fleetWith, watchedFleet } from './fleet.test-fixtures.ts';
+import type { ObservedPod } from './observed-pod.ts';
+import { PodsByNamespace } from './pods-by-namespace.ts';
+
+const WINDOW_MS = 30_000;
+const CONDITION: ConditionCheck = {
+  ...{ name: 'kernel', kind: 'condition', id: 'npd/kernel', type: 'KernelHealthy', status: 'True' },
+  ...{ forMs: 0, missing: 'Unknown' },
+};
 
 /**
  * A hundred nodes whose agents have a pod. The agents of the first forty nodes report, or reported to the previous
@@ -45,6 +53,25 @@ function halfStarted(services: readonly Service[] = [serviceOf()]) {
   const stateOf = (name: string) => fleet.snapshot(name)?.freshness;
   return { fleet, clock, names, healthy, node, begin, report, pass, stateOf };
 }
+
+test('a node is looked at when the reporter of a condition has been away for the window', async () => {
+  const clock = new FakeClock();
+  const reporter = { namespace: 'kube-system', selector: { matchLabels: { app: 'npd' } } };
+  const service = serviceOf('npd', { checks: [{ ...CONDITION, reporter }] });
+  const servicePods = new PodsByNamespace<ObservedPod>();
+  servicePods.handlers('kube-system').onReplace([]);
+  const { fleet, told } = watchedFleet(['a'], { clock, services: () => [service], servicePods, guardPercent: 0 });
+  const metadata = { name: 'a', uid: 'uid-a', resourceVersion: '2' };
+  const status = { conditions: [{ type: 'KernelHealthy', status: 'True' }] };
+  fleet.nodeHandlers.onUpsert(fleet.observe({ metadata, spec: {}, status }));
+  fleet.beginTerm();
+  fleet.tick();
+  told();
+  await clock.advance(WINDOW_MS);
+  fleet.tick();
+  expect(told()).not.toEqual([]);
+  expect(fleet.snapshot('a')?.doubt(CONDITION.id).sinceMs).toBeDefined();
+});
 
 describe('agents that were never heard', () => {
   test('keep no guard on: an agent that dies is silent, although most others never started', async () => {
