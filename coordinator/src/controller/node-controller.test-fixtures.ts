@@ -98,13 +98,13 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
   const servicePods = fleet.servicePods.handlers('default');
   servicePods.onReplace([]);
   let version = 0;
-  /** `stranger`: another writer set its label. `more`: labels that another writer set as well. */
-  const addNode = (name: string, { uid = `uid-${name}`, pool = '', stranger = false, more = {} } = {}) => {
+  /** `stranger`: another writer set its label. `more`: labels that another writer set as well. `notes`: annotations. */
+  const addNode = (name: string, { uid = `uid-${name}`, pool = '', stranger = false, more = {}, notes = {} } = {}) => {
     version += 1;
     const labels = { [LABEL]: 'true', ...(pool ? { [POOL]: pool } : {}), ...more };
     const fieldsV1 = { 'f:metadata': { 'f:labels': { [`f:${LABEL}`]: {} } } };
     const managedFields = [{ manager: stranger ? 'kubectl' : 'rollcall', operation: 'Apply' as const, fieldsV1 }];
-    const annotations = { [KEYS_ANNOTATION]: `{"label:${LABEL}":"gitpod"}` };
+    const annotations = { [KEYS_ANNOTATION]: `{"label:${LABEL}":"gitpod"}`, ...notes };
     const metadata = { name, uid, resourceVersion: `${version}`, labels, annotations, managedFields };
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
   };

@@ -1,9 +1,15 @@
 import { expect, test } from 'vitest';
+import type { SkippedKey } from '../decide/intent/plan.ts';
 import { rulesOf } from '../decide/labelers/rules.test-fixtures.ts';
 import { WhatIf } from '../decide/what-if.ts';
 import { registryOf } from '../model/keys/key-registry.test-fixtures.ts';
 import { podsCheck, probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import { stage } from './node-controller.test-fixtures.ts';
+
+/** As a Node notes that the taint of a service went from it. */
+const PROOF = {
+  'rollcall.dev/services-started': '{"node":"uid-proof","taints":{"u":"example.com/no-a=:NoSchedule"}}',
+};
 
 test('of two hints in one second, each changes the node', async () => {
   const { evaluator, evaluated, addNode, clock } = stage();
@@ -44,6 +50,42 @@ test('nothing is evaluated or planned before it may be decided', () => {
   expect(controller.prepare('n')?.withdrawal?.labels).toHaveLength(1);
   report('a', { ready: true });
   expect(seen).not.toEqual([]);
+});
+
+test('of the keys that are skipped, conditions of others are announced, and the node is looked at again', () => {
+  const told: unknown[] = [];
+  const subscribers = {
+    leftAlone: (_node: unknown, keys: readonly { key: string }[]) => told.push(keys.map(({ key }) => key)),
+    changed: (name: string) => told.push(name),
+  };
+  const { controller, addNode } = stage({ subscribers });
+  addNode('n');
+  told.length = 0;
+  const foreign = { cause: 'foreign', wanted: 'True', message: '' } as const;
+  const label: SkippedKey = { ...foreign, kind: 'label', key: 'a' };
+  const refused: SkippedKey = { ...foreign, kind: 'condition', key: 'Refused', cause: 'denied' };
+  controller.skipped('n', [label, refused]);
+  controller.skipped('n', [label, refused, { ...foreign, kind: 'condition', key: 'Foreign' }]);
+  expect(told).toEqual(['n', ['Foreign'], 'n']);
+});
+
+test.each<[string, (staged: ReturnType<typeof stage>) => void]>([
+  ['a rule is changed', ({ controller }) => controller.rulesChanged(new Map([['a', '1']]), new Map([['a', '2']]))],
+  ['a NodeService is changed', ({ controller }) => controller.servicesChanged(['uid'])],
+  ['a Node notes that a taint can go', ({ addNode }) => addNode('proof', { notes: PROOF })],
+])('every node is looked at when %s', (_what, act) => {
+  const changed = new Set<string>();
+  const tainted = serviceOf('a', {
+    nodeSelector: { matchLabels: { role: 'a' } },
+    publish: { taint: { key: 'example.com/no-a', value: '', effect: 'NoSchedule' } },
+    origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
+  });
+  const subscribers = { changed: (name: string) => changed.add(name) };
+  const staged = stage({ services: () => [tainted], subscribers, allAnnotations: true });
+  for (const name of ['m', 'n']) staged.addNode(name);
+  changed.clear();
+  act(staged);
+  expect([...changed].filter((name) => name !== 'proof').sort()).toEqual(['m', 'n']);
 });
 
 test('of a node that is not known nothing is said', () => {
