@@ -7,7 +7,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportReply, ServiceToProbe } from '@rollcall/common/report.ts';
 import { IMAGE_ENV } from '../../deploy/image/image-env.ts';
-import { killChild, spawnChild } from '../control-plane/child.ts';
+import { hasExited, killChild, spawnChild } from '../control-plane/child.ts';
 import { AGENT_V8_FLAGS } from '../generate/chart/agent-values.ts';
 import { type StandIn, startStandIn } from '../stand-ins/stand-in.ts';
 import { emptyProcess } from './empty-process.ts';
@@ -98,7 +98,8 @@ export function spawnAgent(coordinatorUrl: string, root: string, args: readonly 
       ...args,
     ],
     stdio: 'ignore',
-    env: IMAGE_ENV,
+    // biome-ignore lint/style/noProcessEnv: what starts it is found there
+    env: { ...IMAGE_ENV, PATH: process.env['PATH'] },
   });
 }
 
@@ -114,6 +115,7 @@ async function costOf(situation: Situation, directory: string, lookMs: number): 
     const before = await processUsage(child.pid ?? 0);
     await sleep(lookMs);
     const after = await processUsage(child.pid ?? 0);
+    if (hasExited(child)) throw new Error(`The agent of "${situation.name}" has ended`);
     const milliCores = ((after.cpuMs - before.cpuMs) / lookMs) * 1000;
     return { milliCores, after, grownMiB: after.rssMiB - before.rssMiB };
   } finally {
