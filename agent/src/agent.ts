@@ -109,7 +109,7 @@ export type Agent = {
 export function createAgent(options: AgentOptions): Agent {
   const { config, newBoot, clock, random, logger, metrics, health, readiness, signal, client, connect } = options;
   const onChange = () => reporter.changed();
-  const services = new ServicesWatch({ clock, random, logger, metrics: metrics.probes, health, signal, onChange });
+  const services = new ServicesWatch({ clock, logger, metrics: metrics.probes, health, signal, onChange });
   // Latched, so that an outage of the coordinator, or a service that comes later, never looks like a restart.
   readiness.add(
     'first-probe-round',

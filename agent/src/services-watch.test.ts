@@ -36,7 +36,6 @@ beforeEach(() => {
   const keep = (fields: Record<string, unknown>, msg: string) => logged.push({ msg, fields });
   watch = new ServicesWatch({
     clock,
-    random: () => 0,
     logger: { info: keep, warn: keep } as unknown as Logger,
     metrics: registerProbeMetrics(registry),
     health,

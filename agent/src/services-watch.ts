@@ -45,7 +45,6 @@ const EVIDENCE_LOG_MS = 60_000;
 
 export type ServicesWatchOptions = {
   clock: Clock;
-  random: () => number;
   logger: Logger;
   metrics: ProbeMetrics;
   health: HealthChecks;
@@ -130,7 +129,7 @@ export class ServicesWatch {
 
   #monitor(definition: ServiceDefinition, signal: AbortSignal): ServiceMonitor {
     const { name, periodMs, timeoutMs } = definition;
-    const { clock, random, metrics, health, logger, onChange } = this.#options;
+    const { clock, metrics, health, logger, onChange } = this.#options;
     const limitMs = Math.max(STALLED_MS_MIN, ROUNDS_OVERDUE_MAX * Math.max(periodMs, timeoutMs));
     const watchdog = new Watchdog({ clock, limitMs, signal });
     health.add(`probe-${name}`, watchdog.check);
@@ -138,7 +137,6 @@ export class ServicesWatch {
     return createServiceMonitor(definition, {
       clock,
       signal,
-      random,
       onRound: (result) => {
         watchdog.beat();
         metrics.observeProbe(name, result);

@@ -29,7 +29,6 @@ function watch(
   const monitor: ServiceMonitor = createServiceMonitor(definition, {
     clock: systemClock,
     signal: stop.signal,
-    random: () => 0,
     onChange: (state) => changes.push({ ...state, round: monitor.rounds() }),
   });
   monitor.start();

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 
 function createBench(freshEveryRounds = 1): Bench {
-  return createBenchAt(server, {}, 0, freshEveryRounds);
+  return createBenchAt(server, {}, freshEveryRounds);
 }
 
 /** Closes the idle connection from the side of the service and waits until the monitor knows. */

@@ -34,7 +34,6 @@ function watch(definition: ServiceDefinition): Watched {
   const monitor = createServiceMonitor(definition, {
     clock: systemClock,
     signal: stop.signal,
-    random: () => 0,
     onChange: (state) => changes.push(state),
     onRound: () => {
       probes += 1;

@@ -11,20 +11,16 @@ beforeEach(async () => {
   server = await serveSilently();
 });
 
-function createBench(definition: Partial<ServiceDefinition> = {}, random = 0): Bench {
-  return createBenchAt(server, definition, random);
+function createBench(definition: Partial<ServiceDefinition> = {}): Bench {
+  return createBenchAt(server, definition);
 }
 
 describe('rounds', () => {
-  it('begin after a random part of the period, but of no more than a tenth of a second', async () => {
-    const short = createBench({ periodMs: 40 }, 0.5);
-    short.monitor.start();
-    await short.clock.advance(5000);
-    expect(short.askedAtMs[0]).toBe(20);
-    const long = createBench({ periodMs: 60_000 }, 0.5);
-    long.monitor.start();
-    await long.clock.advance(5000);
-    expect(long.askedAtMs[0]).toBe(50);
+  it('begin at once, so that services of one list go on together', async () => {
+    const bench = createBench({ periodMs: 60_000 });
+    bench.monitor.start();
+    await bench.clock.advance(0);
+    expect(bench.askedAtMs).toEqual([0]);
   });
 
   it('come once a period, counted from start to start', async () => {
@@ -165,7 +161,7 @@ describe('a process that stood still', () => {
   });
 
   it('looks over a new connection, whatever it holds', async () => {
-    const bench = createBenchAt(server, {}, 0, 10);
+    const bench = createBenchAt(server, {}, 10);
     await bench.start();
     await bench.answer('healthy');
     await eventually(() => expect(server.connections.size).toBe(1));

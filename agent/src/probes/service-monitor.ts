@@ -6,8 +6,6 @@ import { foldFinding, NOTHING_KNOWN, type Tally } from './verdict.ts';
 
 /** Probes besides the rounds that closed connections may cause in a burst; after that, one a period. */
 const EXTRA_PROBES_BURST = 5;
-/** The first rounds of the services are spread over so long at most: a new node waits for them. */
-const START_SPREAD_MS_MAX = 100;
 
 /** Nothing of a process that runs comes so late: it stood still, and what it knew from before vouches for nothing. */
 const STOOD_STILL_MS = 10_000;
@@ -16,8 +14,6 @@ export type ServiceMonitorOptions = {
   clock: Clock;
   /** Ends the monitor: no socket and no timer is left, nothing is called back any more. */
   signal: AbortSignal;
-  /** A number in [0, 1). */
-  random: () => number;
   /** Called with every new state: when `ready` or the evidence changed. */
   onChange: (state: ServiceState) => void;
   /** Called with the result of every probe, of rounds and of those between them. */
@@ -28,7 +24,7 @@ export type ServiceMonitorOptions = {
 
 /** Watches one service for as long as the agent runs. */
 export type ServiceMonitor = {
-  /** Schedules the first round. Call it once. */
+  /** Begins the first round. Services that begin together go on together, so that the agent wakes for all of them at once. */
   start(): void;
   /** `undefined` until there is a first verdict, and again when this process stood still, for as long. */
   state(): ServiceState | undefined;
@@ -69,10 +65,10 @@ class Monitor implements ServiceMonitor {
   }
 
   start(): void {
-    const { signal, random } = this.#options;
+    const { signal } = this.#options;
     if (signal.aborted) return;
     signal.addEventListener('abort', () => this.#halt(), { once: true });
-    this.#scheduleRound(random() * Math.min(this.#definition.periodMs, START_SPREAD_MS_MAX));
+    this.#scheduleRound(0);
   }
 
   state(): ServiceState | undefined {

@@ -67,7 +67,7 @@ test('a server of grpc-go that is killed is not ready before the next round', as
       target: { path: socket },
       ...{ periodMs: 3_600_000, timeoutMs: 5000, failureThreshold: 3, successThreshold: 1 },
     },
-    { clock: systemClock, signal: stop.signal, random: () => 0, onChange: () => {} },
+    { clock: systemClock, signal: stop.signal, onChange: () => {} },
   );
   monitor.start();
   await vi.waitFor(() => expect(monitor.state()?.ready).toBe(true), LIMIT);

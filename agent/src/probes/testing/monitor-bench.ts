@@ -25,7 +25,7 @@ export class Bench {
   automatic: ProbeResult | undefined;
   readonly monitor: ServiceMonitor;
 
-  constructor(target: ProbeTarget, definition: Partial<ServiceDefinition>, random: number, freshEveryRounds: number) {
+  constructor(target: ProbeTarget, definition: Partial<ServiceDefinition>, freshEveryRounds: number) {
     this.monitor = createServiceMonitor(
       {
         name: 'ws-daemon',
@@ -40,7 +40,6 @@ export class Bench {
       {
         clock: this.clock,
         signal: this.stop.signal,
-        random: () => random,
         onChange: (state) => this.changes.push(state),
         onRound: (each) => this.results.push(each),
         onSentinelClosed: () => {
@@ -60,7 +59,7 @@ export class Bench {
     });
   }
 
-  /** Starts with `random` 0: the first probe is asked at once. */
+  /** Starts; the first probe is asked at once. */
   async start(): Promise<void> {
     this.monitor.start();
     await this.clock.advance(0);
@@ -81,10 +80,9 @@ export class Bench {
 export function createBenchAt(
   target: ProbeTarget,
   definition: Partial<ServiceDefinition>,
-  random: number,
   freshEveryRounds = 1,
 ): Bench {
-  const bench = new Bench(target, definition, random, freshEveryRounds);
+  const bench = new Bench(target, definition, freshEveryRounds);
   onTestFinished(() => bench.stop.abort());
   return bench;
 }
