@@ -24,7 +24,7 @@ export type ServiceMonitorOptions = {
 
 /** Watches one service for as long as the agent runs. */
 export type ServiceMonitor = {
-  /** Begins the first round. Services that begin together go on together, so that the agent wakes for all of them at once. */
+  /** Begins the first round. Call it once: at the same moment for a list of services, so that the agent wakes for all at once. */
   start(): void;
   /** `undefined` until there is a first verdict, and again when this process stood still, for as long. */
   state(): ServiceState | undefined;
