@@ -1,12 +1,11 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { describeError } from '../../packages/common/src/coded-error.ts';
-import { VERSION } from '../../packages/common/src/version.ts';
 import { imageCacheDir } from './cached-input.ts';
 import { commit } from './commit.ts';
 import { debianMirrors } from './debian-packages.ts';
 import { buildApps, buildImages, DEBIAN_LOCK_FILE } from './image.ts';
-import { summaryOf, writeApps, writeImages } from './output.ts';
+import { DEFAULT_REFERENCE, summaryOf, writeApps, writeImages } from './output.ts';
 import { PLATFORMS, parsePlatform } from './platforms.ts';
 import { writeNewestLock } from './relock.ts';
 
@@ -15,7 +14,7 @@ const USAGE = `node deploy/image/main.ts [options]
 Builds the image of both programs, without a daemon.
 
   --platform linux/amd64  only this one; may be repeated (all: ${PLATFORMS.map(({ architecture }) => `linux/${architecture}`).join(', ')})
-  --reference NAME:TAG    what the archives call the image (localhost/rollcall:${VERSION})
+  --reference NAME:TAG    what the archives call the image (${DEFAULT_REFERENCE})
   --out DIR               where everything is written (deploy/image/dist)
   --revision TEXT         for the labels (the commit, with -dirty behind it if anything was changed)
   --source URL            for the labels (none)
@@ -26,7 +25,7 @@ Builds the image of both programs, without a daemon.
 
 const OPTIONS = {
   platform: { type: 'string', multiple: true },
-  reference: { type: 'string', default: `localhost/rollcall:${VERSION}` },
+  reference: { type: 'string', default: DEFAULT_REFERENCE },
   out: { type: 'string', default: path.join(import.meta.dirname, 'dist') },
   revision: { type: 'string' },
   source: { type: 'string' },

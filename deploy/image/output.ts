@@ -11,6 +11,14 @@ type WrittenImage = { platform: string; digest: string; archive: string; sbom: s
 
 export type Written = { digest: string; images: WrittenImage[] };
 
+/** What the archives call the image, so that a chart with `image.registry=localhost` asks for it. */
+export const DEFAULT_REFERENCE = `localhost/rollcall:${VERSION}`;
+
+/** Name of the archive of a platform. */
+export function archiveName(architecture: string): string {
+  return `rollcall-${VERSION}-linux-${architecture}.tar`;
+}
+
 /**
  * Writes an image layout of all platforms into `oci`, and for each platform an archive, which `ctr images import` and
  * `docker load` take, and the SBOM. `reference` is the name that they give the image.
@@ -23,8 +31,8 @@ export async function writeImages(built: readonly BuiltImage[], reference: strin
   await writeTree(index.tree, path.join(dir, 'oci'));
   const images: WrittenImage[] = [];
   for (const { platform, image, sbom } of built) {
-    const stem = path.join(dir, `rollcall-${VERSION}-linux-${platform.architecture}`);
-    const written = { archive: `${stem}.tar`, sbom: `${stem}.spdx.json` };
+    const archive = path.join(dir, archiveName(platform.architecture));
+    const written = { archive, sbom: archive.replace(/tar$/, 'spdx.json') };
     await writeFile(written.archive, writeTar(archiveLayout(image, reference)));
     await writeFile(written.sbom, sbom);
     images.push({ platform: `linux/${platform.architecture}`, digest: image.manifest.digest, ...written });

@@ -1,10 +1,10 @@
 /** Flags of other programs that the documents name: of kubectl, Helm, the kubelet, autoscalers, Node.js and the like. */
 export const FOREIGN_FLAGS: readonly string[] = `
   all as audience bound-object-kind bound-object-name cascade context create-namespace disable-network-policy
-  emulated-version field-selector force-conflicts for from-file http2 ignore-not-found ignore-taint no-hooks
-  node-labels max-node-startup-time max-total-unready-percentage ok-total-unready-count previous raw recursive
+  emulated-version field-selector force-conflicts for frozen-lockfile from-file http2 ignore-not-found ignore-taint no-hooks
+  node-labels max-node-startup-time max-total-unready-percentage name ok-total-unready-count previous print-architecture raw recursive
   register-with-taints replicas reporter reset-then-reuse-values reuse-values root-dir scale-down-unready-time server-side set show-labels
-  show-managed-fields show-only startup-taint startup-taint-prefix status-taint take-ownership timeout type values wait
+  show-managed-fields show-only startup-taint startup-taint-prefix status-taint take-ownership timeout type values wait yes
 
   build-sea heap-growing-percent jitless lite-mode max-old-space-size max-semi-space-size optimize-for-size project sign
 

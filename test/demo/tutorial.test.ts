@@ -6,21 +6,10 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { killChild, spawnChild } from '../control-plane/child.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
+import { commandsOf } from './tutorial-page.ts';
 
-const PAGE = path.resolve(import.meta.dirname, '../../packages/docs/tutorial/first-service.md');
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const LABEL = 'service.rollcall.dev/mirror';
-
-/** The commands of the page by section: the blocks that are marked as a shell's. */
-const steps = new Map(
-  readFileSync(PAGE, 'utf8')
-    .split(/^## /m)
-    .slice(1)
-    .map((section) => [
-      section.slice(0, section.indexOf('\n')),
-      [...section.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code).join(''),
-    ]),
-);
 
 let demo: ReturnType<typeof spawnChild>;
 let dir: string;
@@ -49,9 +38,7 @@ afterAll(async () => {
 
 /** Runs the commands of a section in the directory of the reader; returns what they print. What fails ends them. */
 async function follow(section: string, status = 0): Promise<string> {
-  const code = steps.get(section);
-  if (!code) throw new Error(`The page has no commands in a section ${section}`);
-  return run(code, status);
+  return run(commandsOf(section), status);
 }
 
 function run(code: string, expected = 0): Promise<string> {

@@ -43,7 +43,7 @@ export const AGENT_VALUES = section('The agent, on every node.', {
     false,
   ),
   probePaths: leaf(
-    'Directories of the node below which agents may probe Unix sockets and files of NodeServices, such as /var/lib/kubelet/plugins. They are mounted read-only, and agents run as uid 0, without any capability, unless supplementalGroups is set: the namespace needs the Pod Security level privileged, not restricted or baseline.',
+    'Directories of the node below which agents may probe Unix sockets and files; keep them narrow. Agents then run as uid 0, without any capability, unless supplementalGroups is set, and need the Pod Security level privileged.',
     { type: 'array', uniqueItems: true, items: { type: 'string', pattern: `^${PATH}$` } },
     [],
   ),
@@ -53,7 +53,7 @@ export const AGENT_VALUES = section('The agent, on every node.', {
     [],
   ),
   featuresDir: leaf(
-    "Directory of the node with NFD's feature files, such as /etc/kubernetes/node-feature-discovery/features.d, from which agents answer the terms nfd:local.… of rules; empty: none. It is mounted read-only. Not allowed at the Pod Security level restricted.",
+    "Directory of the node with NFD's feature files, such as /etc/kubernetes/node-feature-discovery/features.d, for the terms nfd:local.… of rules. Needs the Pod Security level privileged.",
     { type: 'string', pattern: `^(${PATH})?$` },
     '',
   ),

@@ -1,3 +1,4 @@
+import { flagName } from '@rollcall/common/config/option.ts';
 import { markdownTable } from '../blocks.ts';
 import type { ConfigOption, Schema, ValueNode } from './value.ts';
 
@@ -16,7 +17,8 @@ function rows(path: string, node: ValueNode): string[][] {
       ];
     case 'configuration': {
       const options = Object.entries(node.options);
-      return options.map(([name, option]) => [code(below(name)), optionDefault(option), optionMeaning(option)]);
+      // The page of the flags has the meaning.
+      return options.map(([name, option]) => [code(below(name)), optionDefault(option), code(flagName(name))]);
     }
     case 'leaf':
       return node.hidden
@@ -32,11 +34,6 @@ function choicesOf({ enum: choices }: Schema): string {
 function optionDefault(option: ConfigOption): string {
   if (option.defaultText !== undefined) return escaped(option.defaultText);
   return option.default === undefined ? '' : code(JSON.stringify(option.default));
-}
-
-function optionMeaning(option: ConfigOption): string {
-  const choices = option.type === 'string' && option.choices ? ` One of ${option.choices.join(', ')}.` : '';
-  return escaped(`${option.help}${choices}`);
 }
 
 function code(of: string): string {

@@ -97,12 +97,12 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     ),
   }),
   watchNamespaces: leaf(
-    'Namespaces in which the coordinator may watch pods, in addition to the namespaces of Gitpod, of the release, and of the pods of services and holds below. Add the namespaces of NodeServices that are not in these values. ["*"] for all namespaces, which coordinator.config.evict also needs.',
+    'Namespaces in which the coordinator may watch pods, besides those of Gitpod, of the release, and of services and holds in these values. ["*"]: all, which coordinator.config.evict needs.',
     { type: 'array', items: { type: 'string', pattern: '^([*]|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$' } },
     [],
   ),
   watchResources: leaf(
-    'Resources that the coordinator may watch in addition to those that rules.files and services ask for: resourceslices for terms dra: of rules and dra checks of NodeServices, nodefeatures for terms nfd: of rules. List them if the rules are in rules.configMaps, or the NodeServices are not in these values.',
+    'Resources that the coordinator may watch for rules and NodeServices that are not in these values: resourceslices (dra), nodefeatures (nfd:).',
     { type: 'array', items: { enum: Object.keys(watchTerms()) } },
     [],
   ),
@@ -176,7 +176,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   networkPolicy: section('Network access to the pods.', {
     enabled: flag('Install NetworkPolicies: agents to the coordinator, scrapers to the metrics.', true),
     scrapers: leaf(
-      'Clients that may open port 8086 (metrics, /healthz and /readyz), as a list of NetworkPolicyPeers, such as the namespace of Prometheus; empty: none but the node of the pod, from which the kubelet probes and which network plugins always admit. [{namespaceSelector: {}}] admits all pods.',
+      'NetworkPolicyPeers that may open port 8086 (metrics, /healthz and /readyz), such as the namespace of Prometheus. Empty: only the node of the pod; [{namespaceSelector: {}}]: all pods.',
       OBJECTS,
       [],
     ),
@@ -221,7 +221,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   priorityClass: section('Priority of the pods.', {
     create: flag('Create a PriorityClass for the pods that have none of their own.', true),
     value: count(
-      'Value of the PriorityClass. Its pods wait in front of others and are evicted after them, but preempt none; where agents may preempt, set agent.priorityClassName to system-node-critical. An upgrade cannot change it: delete the PriorityClass first.',
+      'Value of the PriorityClass, which preempts no pods; where agents may preempt, set agent.priorityClassName to system-node-critical. To change the value, delete the PriorityClass first.',
       1_000_000,
       0,
       1_000_000_000,
@@ -254,7 +254,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   }),
   rbac: section('Rights.', {
     create: flag(
-      'Create the roles of the coordinator and their bindings. With false, grant its account the rights that are listed in deploy/README.md.',
+      'Create the roles of the coordinator and their bindings. With false, grant its account the rights in packages/docs/how-to/install.md.',
       true,
     ),
     aggregate: flag(

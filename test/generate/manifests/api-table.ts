@@ -11,20 +11,42 @@ type Schema = {
   items?: Schema;
 };
 
+type Definition = {
+  names: { kind: string };
+  versions: readonly [{ schema: { openAPIV3Schema: Schema } }];
+};
+
 /** Fields with fields of their own that every user of Kubernetes knows, or that have the same fields as another one. */
 const NOT_OPENED = /(^|\.)(selector|nodeSelector|anyOf\[\]|conditions\[\])$/;
 
+/** The last but one part of a field in code font, and what follows. */
+const NEIGHBOUR = /\.([^.]+)(\.[^.]+)$/;
+
 /** For each kind a table of its fields, without the metadata. */
 export function apiBlocks(): GeneratedBlock[] {
+  const kinds = new Map<string, string>();
   return CRDS.map((crd) => {
-    const spec = crd.object['spec'] as { versions: readonly [{ schema: { openAPIV3Schema: Schema } }] };
+    const spec = crd.object['spec'] as Definition;
     const { properties = {} } = spec.versions[0].schema.openAPIV3Schema;
     const rows = ['spec', 'status'].flatMap((name) => rowsOf(name, properties[name] ?? {}, name === 'spec'));
+    const table = markdownTable(['field', 'type', 'default', 'meaning'], merged(rows));
+    const same = kinds.get(table);
+    kinds.set(table, same ?? spec.names.kind);
     return {
       file: 'packages/docs/reference/api.md',
       name: pluralOf(crd),
-      content: markdownTable(['field', 'type', 'default', 'meaning'], rows),
+      content: same === undefined ? table : `The fields of ${same}.`,
     };
+  });
+}
+
+/** One row for fields of neighbours, such as the kinds of a check, that differ in nothing else. */
+function merged(rows: readonly string[][]): string[][] {
+  const alike = Map.groupBy(rows, ([field = '', ...rest]) => [field.replace(NEIGHBOUR, '.*$2'), ...rest].join('|'));
+  return [...alike.values()].map(([first = [], ...others]) => {
+    const [field = '', ...rest] = first;
+    const names = others.map(([other = '']) => `\`${NEIGHBOUR.exec(other)?.[1]}\``);
+    return [names.length > 0 ? `${field}, also of ${names.join(', ')}` : field, ...rest];
   });
 }
 
