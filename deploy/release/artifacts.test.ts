@@ -35,12 +35,13 @@ function directory(): string {
   return dir;
 }
 
-test('a release is images, chart, manifests and SBOMs, with the checksums of all that is offered', async () => {
+test('a release is images, charts, manifests and SBOMs, with the checksums of all that is offered', async () => {
   const dir = path.join(directory(), 'deep', 'dist');
   const release = await madeIn(dir);
   const names = release.files.map((file) => path.relative(dir, file));
   expect(names).toEqual([
     `rollcall-${VERSION}.tgz`,
+    `rollcall-crds-${VERSION}.tgz`,
     ...['amd64', 'arm64'].flatMap((each) =>
       ['tar', 'spdx.json'].map((end) => `rollcall-${VERSION}-linux-${each}.${end}`),
     ),
@@ -55,12 +56,13 @@ test('a release is images, chart, manifests and SBOMs, with the checksums of all
   expect(readFileSync(path.join(dir, 'NOTES.md'), 'utf8')).not.toBe('');
 });
 
-test('image and chart are layouts under the names and digests that they are pushed by', async () => {
+test('image and charts are layouts under the names and digests that they are pushed by', async () => {
   const dir = directory();
-  const { image, chart } = await madeIn(dir);
+  const { image, chart, crdChart } = await madeIn(dir);
   for (const [{ name, digest, layout }, repository] of [
     [image, 'rollcall'],
     [chart, 'charts/rollcall'],
+    [crdChart, 'charts/rollcall-crds'],
   ] as const) {
     expect(name).toBe(`registry.example/team/${repository}`);
     const index = JSON.parse(readFileSync(path.join(layout, 'index.json'), 'utf8'));

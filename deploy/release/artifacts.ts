@@ -6,7 +6,7 @@ import { buildImages } from '../image/image.ts';
 import { artifactLayout } from '../image/oci.ts';
 import { writeImages, writeTree } from '../image/output.ts';
 import { PLATFORMS } from '../image/platforms.ts';
-import { chartMetadata, packChart } from './chart-package.ts';
+import { type ChartPackage, chartMetadata, packChart, packCrdChart } from './chart-package.ts';
 import { releaseManifests } from './manifests.ts';
 import { notesOf } from './notes.ts';
 import { krewManifest, packPlugin } from './plugin.ts';
@@ -20,11 +20,12 @@ type Pushed = { name: string; digest: string; layout: string };
 
 export type Release = {
   version: string;
-  /** The registry that image and chart are pushed to, such as `registry.example.com/rollcall`. */
+  /** The registry that the image and the charts are pushed to, such as `registry.example.com/rollcall`. */
   registry: string;
   dir: string;
   image: Pushed & { platforms: { platform: string; digest: string; sbom: string }[] };
   chart: Pushed;
+  crdChart: Pushed;
   /** Files for download. */
   files: string[];
   /** Path of the checksums of the other files, in the format of `sha256sum --check`. */
@@ -63,14 +64,10 @@ export async function makeRelease(
   const { digest, images } = await writeImages(built, `${name}:${VERSION}`, dir);
   const image = { registry, digest };
 
-  const chartName = `${registry}/charts/rollcall`;
-  const chart = await packChart(image, created);
-  const archive = path.join(dir, `rollcall-${VERSION}.tgz`);
-  await writeFile(archive, chart.archive);
-  const chartLayout = path.join(dir, 'chart');
-  await writeTree(artifactLayout(chart.artifact, `${chartName}:${VERSION}`), chartLayout);
+  const chart = await writeChart(await packChart(image, created), options, 'rollcall', 'chart');
+  const crdChart = await writeChart(await packCrdChart(created), options, 'rollcall-crds', 'chart-crds');
 
-  const files = [archive, ...images.flatMap((each) => [each.archive, each.sbom])];
+  const files = [chart.archive, crdChart.archive, ...images.flatMap((each) => [each.archive, each.sbom])];
   for (const [file, text] of await releaseManifests(image)) {
     files.push(path.join(dir, file));
     await writeFile(path.join(dir, file), text);
@@ -90,10 +87,26 @@ export async function makeRelease(
     registry,
     dir,
     image: { name, digest, layout: path.join(dir, 'oci'), platforms: images },
-    chart: { name: chartName, digest: chart.artifact.manifest.digest, layout: chartLayout },
+    chart: chart.pushed,
+    crdChart: crdChart.pushed,
     files: [...files, checksums],
     checksums,
   };
+}
+
+/** Writes the archive for download, and the layout that is pushed. */
+async function writeChart(
+  { archive, artifact }: ChartPackage,
+  { registry, dir }: ReleaseOptions,
+  chart: string,
+  folder: string,
+): Promise<{ archive: string; pushed: Pushed }> {
+  const file = path.join(dir, `${chart}-${VERSION}.tgz`);
+  await writeFile(file, archive);
+  const name = `${registry}/charts/${chart}`;
+  const layout = path.join(dir, folder);
+  await writeTree(artifactLayout(artifact, `${name}:${VERSION}`), layout);
+  return { archive: file, pushed: { name, digest: artifact.manifest.digest, layout } };
 }
 
 async function checksumsOf(files: readonly string[]): Promise<string> {

@@ -5,7 +5,7 @@ import { type Artifact, compress, type Descriptor, describe, json, manifestArtif
 import { writeTar } from '../image/tar.ts';
 import { addFile, type Tree } from '../image/tree.ts';
 
-const CHART = path.resolve(import.meta.dirname, '../chart');
+const DEPLOY = path.resolve(import.meta.dirname, '..');
 const HELM = 'application/vnd.cncf.helm';
 
 export type ImageName = {
@@ -30,20 +30,28 @@ export type ChartPackage = {
   artifact: Artifact;
 };
 
-/**
- * Packs the chart so that it installs this image, by digest, without any value. The same source and image give the same
- * bytes, which `helm package` does not promise.
- */
-export async function packChart(image: ImageName, created: string): Promise<ChartPackage> {
+/** Packs the chart `rollcall` so that it installs this image, by digest, without any value. */
+export function packChart(image: ImageName, created: string): Promise<ChartPackage> {
+  return pack('chart', created, (values) => withImage(values, image));
+}
+
+/** Packs the chart `rollcall-crds`. */
+export function packCrdChart(created: string): Promise<ChartPackage> {
+  return pack('chart-crds', created, (values) => values);
+}
+
+/** Packs a folder of `deploy`. The same source gives the same bytes, which `helm package` does not promise. */
+async function pack(folder: string, created: string, change: (values: string) => string): Promise<ChartPackage> {
+  const chart = path.join(DEPLOY, folder);
+  const metadata = await chartMetadata(folder);
   const tree: Tree = new Map();
-  for (const file of await readdir(CHART, { recursive: true, withFileTypes: true })) {
+  for (const file of await readdir(chart, { recursive: true, withFileTypes: true })) {
     if (!file.isFile()) continue;
-    const name = path.relative(CHART, path.join(file.parentPath, file.name));
-    const content = await readFile(path.join(CHART, name), 'utf8');
-    addFile(tree, `rollcall/${name}`, name === 'values.yaml' ? withImage(content, image) : content);
+    const name = path.relative(chart, path.join(file.parentPath, file.name));
+    const content = await readFile(path.join(chart, name), 'utf8');
+    addFile(tree, `${metadata.name}/${name}`, name === 'values.yaml' ? change(content) : content);
   }
   const archive = compress(writeTar(tree));
-  const metadata = await chartMetadata();
   const layer: Descriptor = describe(`${HELM}.chart.content.v1.tar+gzip`, archive);
   const about = {
     title: metadata.name,
@@ -63,8 +71,8 @@ export async function packChart(image: ImageName, created: string): Promise<Char
 }
 
 /** Reads Chart.yaml. */
-export async function chartMetadata(): Promise<ChartMetadata> {
-  return parse(await readFile(path.join(CHART, 'Chart.yaml'), 'utf8')) as ChartMetadata;
+export async function chartMetadata(folder = 'chart'): Promise<ChartMetadata> {
+  return parse(await readFile(path.join(DEPLOY, folder, 'Chart.yaml'), 'utf8')) as ChartMetadata;
 }
 
 /** The values.yaml of the chart with the image. @throws where it is not as this function expects it. */

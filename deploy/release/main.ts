@@ -13,7 +13,7 @@ const USAGE = `node deploy/release/main.ts [options]
 
 Makes the files of a release of version ${VERSION}, which publish.sh publishes.
 
-  --registry HOST/PATH    for image and chart (or the variable REGISTRY), such as registry.example.com/rollcall
+  --registry HOST/PATH    for image and charts (or the variable REGISTRY), such as registry.example.com/rollcall
   --tag TAG               what was tagged; refused unless it is v${VERSION}
   --source URL            the repository, for labels and the manifest of krew
   --out DIR               where everything is written (deploy/release/dist)
@@ -57,7 +57,7 @@ async function release(settings: ReturnType<typeof parseArgs<{ options: typeof O
     source,
     section: VERSION,
   });
-  for (const { name, digest } of [made.image, made.chart]) process.stdout.write(`${name}@${digest}\n`);
+  for (const { name, digest } of [made.image, made.chart, made.crdChart]) process.stdout.write(`${name}@${digest}\n`);
 }
 
 /** The trial needs what only the tests have: a registry, Helm, nodes. */

@@ -1,14 +1,15 @@
 #!/bin/sh
 # publish.sh DIR: publishes the files that `npm run release` left in DIR, under the name that install.yaml gives the image.
-# Pushes the image and the chart, signs both and the checksums, and attests what the image of each platform is made of.
+# Pushes the image and the charts, signs them and the checksums, and attests what the image of each platform is made of.
 # Prints their names and digests, as outputs of a step of a workflow. Needs crane, which is logged in, and cosign.
 set -eu
 cd "$1"
 sha256sum --check --quiet SHA256SUMS >&2
-version=$(basename rollcall-*.tgz .tgz | cut -d - -f 2-)
+version=$(basename rollcall-[0-9]*.tgz .tgz | cut -d - -f 2-)
 wanted=$(sed -n 's/^ *image: //p' install.yaml | sort -u)
 image=${wanted%@*}
 chart=${image%/rollcall}/charts/rollcall
+crd_chart=$chart-crds
 
 pushed=$(crane push oci "$image:$version")
 if [ "$pushed" != "$wanted" ]; then
@@ -16,7 +17,8 @@ if [ "$pushed" != "$wanted" ]; then
   exit 1
 fi
 pushed_chart=$(crane push chart "$chart:$version")
-for subject in "$pushed" "$pushed_chart"; do
+pushed_crd_chart=$(crane push chart-crds "$crd_chart:$version")
+for subject in "$pushed" "$pushed_chart" "$pushed_crd_chart"; do
   # Recursively, so that a client that pulls one platform by its own digest finds a signature as well.
   cosign sign --yes --recursive "$subject" >&2
 done
@@ -31,3 +33,5 @@ echo "image-name=$image"
 echo "image-digest=${pushed#*@}"
 echo "chart-name=$chart"
 echo "chart-digest=${pushed_chart#*@}"
+echo "crd-chart-name=$crd_chart"
+echo "crd-chart-digest=${pushed_crd_chart#*@}"

@@ -7,6 +7,7 @@ import { emptyDirectory, standInFor } from '../image/packed.test-fixtures.ts';
 
 const IMAGE = 'registry.example:5000/team/rollcall';
 const CHART = 'registry.example:5000/team/charts/rollcall';
+const CRD_CHART = `${CHART}-crds`;
 
 /** Runs publish.sh with stand-ins that note how they are called. That crane and cosign take it is seen in a dry run. */
 function published(change: { image?: string; install?: string; checked?: string } = {}) {
@@ -15,6 +16,7 @@ function published(change: { image?: string; install?: string; checked?: string 
   const files = {
     'install.yaml': `spec:\n  image: ${install}\n---\nspec:\n    image: ${install}\n`,
     'rollcall-1.2.3-rc.1.tgz': '',
+    'rollcall-crds-1.2.3-rc.1.tgz': '',
     'rollcall-1.2.3-rc.1-linux-amd64.spdx.json': '',
     'rollcall-1.2.3-rc.1-linux-arm64.spdx.json': '',
     SHA256SUMS: `${hexOf(`spec:\n  image: ${checked}\n---\nspec:\n    image: ${checked}\n`)}  install.yaml\n`,
@@ -29,6 +31,7 @@ function published(change: { image?: string; install?: string; checked?: string 
     case "$1 $2" in
       'push oci') echo '${image}';;
       'push chart') echo '${CHART}@sha256:chart';;
+      'push chart-crds') echo '${CRD_CHART}@sha256:crds';;
       'digest --platform') echo "sha256:$(basename "$3")";;
     esac`,
   );
@@ -41,13 +44,15 @@ function published(change: { image?: string; install?: string; checked?: string 
   return { status, stdout, stderr, called };
 }
 
-test('image and chart are pushed, then signed by digest, and the image of each platform gets its SBOM', () => {
+test('image and charts are pushed, then signed by digest, and the image of each platform gets its SBOM', () => {
   const { status, stdout, called } = published();
   expect(called).toEqual([
     `crane push oci ${IMAGE}:1.2.3-rc.1`,
     `crane push chart ${CHART}:1.2.3-rc.1`,
+    `crane push chart-crds ${CRD_CHART}:1.2.3-rc.1`,
     `cosign sign --yes --recursive ${IMAGE}@sha256:image`,
     `cosign sign --yes --recursive ${CHART}@sha256:chart`,
+    `cosign sign --yes --recursive ${CRD_CHART}@sha256:crds`,
     ...['amd64', 'arm64'].flatMap((arch) => [
       `crane digest --platform linux/${arch} ${IMAGE}@sha256:image`,
       `cosign attest --yes --type=spdxjson --predicate=rollcall-1.2.3-rc.1-linux-${arch}.spdx.json ${IMAGE}@sha256:${arch}`,
@@ -56,7 +61,8 @@ test('image and chart are pushed, then signed by digest, and the image of each p
   ]);
   expect([status, stdout]).toEqual([
     0,
-    `image-name=${IMAGE}\nimage-digest=sha256:image\nchart-name=${CHART}\nchart-digest=sha256:chart\n`,
+    `image-name=${IMAGE}\nimage-digest=sha256:image\nchart-name=${CHART}\nchart-digest=sha256:chart\n` +
+      `crd-chart-name=${CRD_CHART}\ncrd-chart-digest=sha256:crds\n`,
   ]);
 });
 

@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { VERSION } from '../../packages/common/src/version.ts';
 import { hexOf } from '../image/cached-input.ts';
 import { readTar } from '../image/tar.ts';
-import { packChart, withImage } from './chart-package.ts';
+import { packChart, packCrdChart, withImage } from './chart-package.ts';
 import { byDigest, releaseManifests } from './manifests.ts';
 import { notesOf } from './notes.ts';
 
@@ -46,6 +46,18 @@ describe('the chart of a release', () => {
     });
     const config = JSON.parse(`${artifact.blobs.get(manifest.config.digest)}`);
     expect(config).toMatchObject({ name: 'rollcall', version: VERSION, apiVersion: 'v2' });
+  });
+
+  test('has the CRDs in a chart beside it, of the same version', async () => {
+    const { archive, artifact } = await packCrdChart(CREATED);
+    const names = [...readTar(gunzipSync(archive), () => true).keys()];
+    const crds = (await readdir(path.resolve(import.meta.dirname, '../crds'))).map((file) => `templates/${file}`);
+    expect(names).toEqual(
+      expect.arrayContaining(['Chart.yaml', 'values.yaml', ...crds].map((name) => `rollcall-crds/${name}`)),
+    );
+    const manifest = JSON.parse(`${artifact.blobs.get(artifact.manifest.digest)}`);
+    const config = JSON.parse(`${artifact.blobs.get(manifest.config.digest)}`);
+    expect(config).toMatchObject({ name: 'rollcall-crds', version: VERSION });
   });
 
   test('is not made of a values.yaml in which the image stands otherwise', () => {
@@ -92,7 +104,8 @@ test('the version is written in one place, from which all else is generated', as
     const { version } = JSON.parse(await readFile(path.join(root, folder, 'package.json'), 'utf8'));
     expect([folder, version]).toEqual([folder, undefined]);
   }
-  expect(await readFile(path.join(root, 'deploy/chart/Chart.yaml'), 'utf8')).toContain(`\nversion: ${VERSION}\n`);
+  for (const chart of ['chart', 'chart-crds'])
+    expect(await readFile(path.join(root, 'deploy', chart, 'Chart.yaml'), 'utf8')).toContain(`\nversion: ${VERSION}\n`);
 });
 
 test('takes the notes of exactly this version, up to the next heading', () => {

@@ -5,6 +5,8 @@ import type { Helm } from '../helm/helm.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 export const CHART = path.join(ROOT, 'deploy/chart');
+export const CRD_CHART = path.join(ROOT, 'deploy/chart-crds');
+export const CRDS = path.join(ROOT, 'deploy/crds');
 export const MANIFESTS = path.join(ROOT, 'deploy/manifests');
 export const EVERYTHING = path.join(import.meta.dirname, 'everything.values.yaml');
 /** Turns off what requires Kubernetes 1.36. */

@@ -4,10 +4,20 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../control-plane/api-client.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
-import { CHART, EVERYTHING, fileOf, MANIFESTS, objectsIn, renderChart, renderObjects, type Values } from './render.ts';
+import {
+  CHART,
+  CRD_CHART,
+  CRDS,
+  EVERYTHING,
+  fileOf,
+  MANIFESTS,
+  objectsIn,
+  renderChart,
+  renderObjects,
+  type Values,
+} from './render.ts';
 
 const POLICIES = path.resolve(import.meta.dirname, '../../deploy/policies');
-const CRDS = path.resolve(import.meta.dirname, '../../deploy/crds');
 const NOTICE = '# Rendered from deploy/chart with its defaults: vitest run --project e2e test/chart -u\n';
 const UNINSTALL = ['--show-only', 'templates/uninstall/job.yaml'];
 
@@ -125,24 +135,50 @@ describe('the chart renders', () => {
   test('the CRDs as they are in deploy/crds, kept by default, and only if they are wanted', async () => {
     const crds = async (values: Values) =>
       (await renderObjects(helm, values)).filter(({ kind }) => kind === 'CustomResourceDefinition');
-    const plain = readdirSync(CRDS)
-      .filter((name) => name.endsWith('.yaml'))
-      .flatMap((name) => objectsIn(readFileSync(path.join(CRDS, name), 'utf8')));
-    const kept = await crds({});
-    expect(kept.map(({ metadata }) => metadata['annotations'])).toEqual(
-      plain.map(() => ({ 'helm.sh/resource-policy': 'keep' })),
-    );
-    const notKept = (await crds({ crds: { keep: false } })).map(withoutLabels);
-    expect(sorted(notKept)).toEqual(sorted(plain));
+    expectPlainCrds(await crds({}), await crds({ crds: { keep: false } }));
     expect(await crds({ crds: { install: false } })).toEqual([]);
   });
 
   test('what helm lint has nothing to say about', async () => {
-    for (const more of [[], ['--values', EVERYTHING]]) {
-      expect(await helm(['lint', '--strict', CHART, ...more])).toMatch(/0 chart\(s\) failed/);
+    for (const args of [[CHART], [CHART, '--values', EVERYTHING], [CRD_CHART]]) {
+      expect(await helm(['lint', '--strict', ...args])).toMatch(/0 chart\(s\) failed/);
     }
   });
 });
+
+describe('the chart of the CRDs renders', () => {
+  const render = (by: Helm, values: Values, args: readonly string[] = []) =>
+    by(['template', 'rollcall-crds', CRD_CHART, '--kube-version', '1.36.0', '--values', '-', ...args], {
+      stdin: JSON.stringify(values),
+    });
+
+  test('the CRDs as they are in deploy/crds, kept by default', async () => {
+    const kept = await render(helm, {});
+    expectPlainCrds(objectsIn(kept), objectsIn(await render(helm, { keep: false })));
+    expect(objectsIn(await render(await ensureHelm(4), {}))).toEqual(objectsIn(kept));
+  }, 600_000);
+
+  test('labels and annotations as in the other chart', async () => {
+    const values = { commonLabels: { team: 'nodes' }, commonAnnotations: { 'example.com/owner': 'nodes' } };
+    const crd = await render(helm, values, ['--show-only', 'templates/nodeholds.yaml']);
+    await expect(crd).toMatchFileSnapshot(path.join(import.meta.dirname, 'golden/nodeholds-crd.yaml'));
+  });
+
+  test('no value that it does not have', async () => {
+    await expect(render(helm, { crds: { keep: false } })).rejects.toThrow(/crds/);
+  });
+});
+
+/** Compares CRDs of a chart, rendered once with `keep` and once without, with deploy/crds. */
+function expectPlainCrds(kept: readonly KubeObject[], notKept: readonly KubeObject[]): void {
+  const plain = readdirSync(CRDS)
+    .filter((name) => name.endsWith('.yaml'))
+    .flatMap((name) => objectsIn(readFileSync(path.join(CRDS, name), 'utf8')));
+  expect(kept.map(({ metadata }) => metadata.annotations)).toEqual(
+    plain.map(() => ({ 'helm.sh/resource-policy': 'keep' })),
+  );
+  expect(sorted(notKept.map(withoutLabels))).toEqual(sorted(plain));
+}
 
 test('values.yaml holds what the schema allows, and its comments say what each option is', () => {
   const text = readFileSync(path.join(CHART, 'values.yaml'), 'utf8');

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Release } from '../../deploy/release/artifacts.ts';
 import type { NodeObject, PodObject } from '../control-plane/cluster.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
-import { ensureHelm } from '../helm/helm.ts';
+import { ensureHelm, type Helm } from '../helm/helm.ts';
 import type { RealCluster } from '../real-node/real-cluster.ts';
 import { expectSame } from './step.ts';
 
@@ -11,25 +11,46 @@ const SOON = { timeoutMs: 120_000, everyMs: 200 };
 const LABEL = 'service.rollcall.dev/kubelet';
 
 /** Something that every node of these clusters has, and that no pod stands for. */
+const SPEC = { checks: [{ name: 'port', tcp: { port: 10250 } }] };
 const FIRST_SERVICE = JSON.stringify({
   apiVersion: 'rollcall.dev/v1alpha1',
   kind: 'NodeService',
   metadata: { name: 'kubelet' },
-  spec: { checks: [{ name: 'port', tcp: { port: 10250 } }] },
+  spec: SPEC,
 });
 
-/** Installs as README.md describes: one command, one object, one label. Then uninstalls, and checks that nothing is left. */
-export async function installByHelm(cluster: RealCluster, release: Release, major: 3 | 4): Promise<void> {
-  const helm = await ensureHelm(major);
-  const chart = `oci://${release.chart.name}`;
-  const from = [chart, '--version', release.version, '--plain-http', '--namespace', NAMESPACE];
+/** Installs the CRDs, then the chart with a NodeService among its values, and removes both. The cluster has no CRD yet. */
+export async function installByCharts(cluster: RealCluster, release: Release): Promise<void> {
+  const helm = await ensureHelm(3);
   const { kubeconfig } = cluster;
-  // A user from the range of the project, as OpenShift assigns.
-  const user = major === 4 ? ['--set', 'runAsUser=1000680000'] : [];
-  await helm(['install', 'rollcall', ...from, ...user, '--create-namespace', '--wait', '--timeout', '2m'], {
-    kubeconfig,
-  });
+  await helm(install(release, release.crdChart), { kubeconfig });
+  const values = ['--set', 'crds.install=false', '--set-json', `services.kubelet=${JSON.stringify(SPEC)}`];
+  await helm([...install(release, release.chart), ...values], { kubeconfig });
   await expectLabels(cluster, release);
+  await testAndUninstall(cluster, helm);
+  await helm(['uninstall', 'rollcall-crds', '--namespace', NAMESPACE], { kubeconfig });
+}
+
+/** Installs as README.md describes: one command, one object, one label. Then uninstalls, and checks that nothing is left. */
+export async function installByChart(cluster: RealCluster, release: Release): Promise<void> {
+  const helm = await ensureHelm(4);
+  // A user from the range of the project, as OpenShift assigns. The CRDs are still there from another release.
+  const values = ['--set', 'runAsUser=1000680000', '--take-ownership'];
+  await helm([...install(release, release.chart), ...values], { kubeconfig: cluster.kubeconfig });
+  await createFirstService(cluster);
+  await expectLabels(cluster, release);
+  await testAndUninstall(cluster, helm);
+}
+
+/** Arguments of Helm. */
+function install({ version }: Release, { name }: Release['chart']): string[] {
+  const from = [`oci://${name}`, '--version', version, '--plain-http'];
+  const waiting = ['--create-namespace', '--wait', '--timeout', '2m'];
+  return ['install', path.basename(name), ...from, '--namespace', NAMESPACE, ...waiting];
+}
+
+async function testAndUninstall(cluster: RealCluster, helm: Helm): Promise<void> {
+  const { kubeconfig } = cluster;
   const asked = ['test', 'rollcall', '--namespace', NAMESPACE, '--timeout', '2m'];
   const tested = await helm(asked, { kubeconfig, withErrors: true });
   process.stdout.write(`${/^.*rollcall works.*$/m.exec(tested)?.[0]}\n`);
@@ -46,6 +67,7 @@ export async function installByManifests(cluster: RealCluster, { dir, ...release
   await cluster.kubectl(['apply', '--server-side', '-f', install]);
   const workloads = ['deployment/rollcall-coordinator', 'daemonset/rollcall-agent'];
   await cluster.kubectl(['-n', NAMESPACE, 'rollout', 'status', '--timeout=2m', ...workloads]);
+  await createFirstService(cluster);
   await expectLabels(cluster, { dir, ...release });
   // The namespace and the CRDs have no such label, and stay.
   await cluster.kubectl(['delete', '-f', install, '-l', 'app.kubernetes.io/part-of=rollcall', '--cascade=foreground']);
@@ -62,8 +84,11 @@ export async function installByManifests(cluster: RealCluster, { dir, ...release
   await expectNothing(cluster);
 }
 
-async function expectLabels(cluster: RealCluster, { image }: Release): Promise<void> {
+async function createFirstService(cluster: RealCluster): Promise<void> {
   await cluster.kubectl(['apply', '-f', '-'], { stdin: FIRST_SERVICE });
+}
+
+async function expectLabels(cluster: RealCluster, { image }: Release): Promise<void> {
   await waitFor('the first label', async () => (await labelled(cluster)).length === cluster.nodes.length, SOON);
   const pods = await cluster.api.list<PodObject>(`/api/v1/namespaces/${NAMESPACE}/pods`);
   for (const { spec } of pods as (PodObject & { spec: { containers: { image: string }[] } })[])

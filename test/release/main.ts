@@ -9,7 +9,7 @@ import { type Environment, readEnvironment } from '../control-plane/environment.
 import { run } from '../control-plane/run.ts';
 import { findObstacle } from '../real-node/machine.ts';
 import { type RealCluster, startRealCluster } from '../real-node/real-cluster.ts';
-import { installByHelm, installByManifests } from './installing.ts';
+import { installByChart, installByCharts, installByManifests } from './installing.ts';
 import { type Registry, startRegistry } from './registry.ts';
 import { type TrialSigning, trialSigning } from './signing.ts';
 import { expectFailure, expectSame, step } from './step.ts';
@@ -66,14 +66,14 @@ async function build(registry: string, dir: string, environment: Environment): P
   const release = await step('built', () => makeRelease(options));
   await step('built again, with the same digests', async () => {
     const again = await makeRelease({ ...options, dir: path.join(dir, 'again') });
-    for (const what of ['image', 'chart'] as const) expectSame(again[what].digest, release[what].digest);
+    for (const what of ['image', 'chart', 'crdChart'] as const) expectSame(again[what].digest, release[what].digest);
     expectSame(await readFile(again.checksums, 'utf8'), await readFile(release.checksums, 'utf8'));
   });
   return release;
 }
 
 /** Publishes by the script of the workflow. @throws when it fails, or published something else. */
-async function publish({ dir, image, chart }: Release, { env }: TrialSigning): Promise<void> {
+async function publish({ dir, image, chart, crdChart }: Release, { env }: TrialSigning): Promise<void> {
   const { code, out, err } = await run(path.join(RELEASE, 'publish.sh'), [dir], env, { cwd: dir });
   if (code !== 0) throw new Error(`publish.sh ended with ${code}: ${err.trim()}`);
   const published = [
@@ -81,15 +81,17 @@ async function publish({ dir, image, chart }: Release, { env }: TrialSigning): P
     `image-digest=${image.digest}`,
     `chart-name=${chart.name}`,
     `chart-digest=${chart.digest}`,
+    `crd-chart-name=${crdChart.name}`,
+    `crd-chart-digest=${crdChart.digest}`,
   ];
   expectSame(out.trim(), published.join('\n'));
 }
 
 /** Verifies every signature, as a user who trusts the public key would. */
 async function verify(release: Release, { cosign, publicKey }: TrialSigning): Promise<void> {
-  const { image, chart, checksums } = release;
+  const { image, chart, crdChart, checksums } = release;
   const trust = [`--key=${publicKey}`, '--insecure-ignore-tlog'];
-  const subjects = [image, ...image.platforms.map(({ digest }) => ({ name: image.name, digest })), chart];
+  const subjects = [image, ...image.platforms.map(({ digest }) => ({ name: image.name, digest })), chart, crdChart];
   for (const { name, digest } of subjects)
     await cosign(['verify', ...trust, '--allow-http-registry', `${name}@${digest}`]);
   for (const { digest } of image.platforms)
@@ -115,9 +117,9 @@ async function install(cluster: RealCluster, release: Release): Promise<void> {
 }
 
 async function installInEachWay(cluster: RealCluster, release: Release): Promise<void> {
-  for (const major of [3, 4] as const)
-    await step(`installed from the chart with Helm ${major}, and removed`, () =>
-      installByHelm(cluster, release, major),
-    );
+  await step('installed from both charts with Helm 3, with a NodeService as a value, and removed', () =>
+    installByCharts(cluster, release),
+  );
+  await step('installed from the chart with Helm 4, and removed', () => installByChart(cluster, release));
   await step('installed from install.yaml, and removed', () => installByManifests(cluster, release));
 }

@@ -6,8 +6,8 @@ import { generatedYaml, type MonitoringObject } from '../monitoring/text.ts';
 /** A template before the chart's own expressions are put in. */
 export type Draft = {
   manifest: string;
-  /** When it is rendered. */
-  condition: string;
+  /** When it is rendered; always without one. */
+  condition?: string;
   /** Arguments of the helper for labels. */
   labels: string;
   /** Text after the labels, if any. */

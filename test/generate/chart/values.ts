@@ -27,6 +27,16 @@ function hidden(help: string, type: string): Leaf {
   return { ...leaf(help, type === 'object' ? ANY_OBJECT : { type }, undefined), hidden: true };
 }
 
+const KEEP_CRDS = flag(
+  'Keep the CRDs in the cluster when the release is uninstalled. Deleting them deletes all of their objects.',
+  true,
+);
+const COMMON_METADATA = {
+  commonLabels: leaf('Additional labels of every object.', LABELS, {}),
+  commonAnnotations: leaf('Additional annotations of every object of the release, hooks excepted.', ANNOTATIONS, {}),
+};
+const ENABLED = hidden('For the condition of a parent chart; not used.', 'boolean');
+
 /** Options of both programs as values of their own; without one the default of the programs holds. */
 function fromOptions(options: OptionTable): Record<string, Leaf> {
   const entries = Object.entries(options);
@@ -127,10 +137,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   }),
   crds: section('The CustomResourceDefinitions: NodeService, NodeHold, NodePoolLabels, NodePoolLabelSet.', {
     install: flag('Install them with the release, and upgrade them with it.', true),
-    keep: flag(
-      'Keep them in the cluster when the release is uninstalled. Deleting them deletes all of their objects.',
-      true,
-    ),
+    keep: KEEP_CRDS,
   }),
   policies: section('Admission policies. They need the CRDs.', {
     poolLabels: section('Policy that creates Nodes with the labels of their pool.', {
@@ -242,8 +249,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     { type: ['integer', 'null'] },
     null,
   ),
-  commonLabels: leaf('Additional labels of every object.', LABELS, {}),
-  commonAnnotations: leaf('Additional annotations of every object of the release, hooks excepted.', ANNOTATIONS, {}),
+  ...COMMON_METADATA,
   podSecurityContext: leaf('Changes to the security context of every pod, such as {fsGroup: 2000}.', ANY_OBJECT, {}),
   containerSecurityContext: leaf('Changes to the security context of every container.', ANY_OBJECT, {}),
   serviceAccount: section('Service accounts.', {
@@ -267,5 +273,13 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     'Values that a parent chart shares with this chart: imageRegistry replaces image.registry, and imagePullSecrets (names, or objects with a name) are added to image.pullSecrets.',
     'object',
   ),
-  enabled: hidden('For the condition of a parent chart; not used.', 'boolean'),
+  enabled: ENABLED,
+});
+
+/** Every value of the chart rollcall-crds. */
+export const CRD_CHART_VALUES = section('The CRDs of rollcall.', {
+  keep: KEEP_CRDS,
+  ...COMMON_METADATA,
+  global: hidden('Values that a parent chart shares with this chart; not used.', 'object'),
+  enabled: ENABLED,
 });
