@@ -8,6 +8,7 @@ import { runProgram } from '@rollcall/common/lifecycle.ts';
 import { createLogger, logLevelOf, silentLogger } from '@rollcall/common/logging.ts';
 import { startCoordinator } from './app/coordinator.ts';
 import { startPrune } from './app/prune.ts';
+import { startPruneCleanup } from './app/prune-cleanup.ts';
 import { registryFacadeCa } from './app/service-registry.ts';
 import { openRules } from './decide/rules/files/rule-directory.ts';
 import { openApiAccess } from './kube/open-api-access.ts';
@@ -25,7 +26,7 @@ const setup = await valuesOrExit(PROGRAM_NAME, async () => {
   const loaded = await loadConfig({ argv: process.argv.slice(2), env, readFile }, environment);
   if (loaded.action === 'print') return loaded;
   const config = loaded.values;
-  if (!config.prune) {
+  if (!config.prune && !config.pruneCleanup) {
     await checkCertificateFiles(config);
     await openRules(config, { keys: new KeyRegistry(config), clock: systemClock, logger: silentLogger() });
   }
@@ -33,13 +34,14 @@ const setup = await valuesOrExit(PROGRAM_NAME, async () => {
   const access = await openApiAccess({ kubeconfig, master, fields, env });
   return { action: 'run', values: { config, access, environment } };
 });
-const { jsonLog, verbose, prune } = setup.config;
+const { jsonLog, verbose, prune, pruneCleanup } = setup.config;
 const logger = createLogger({ json: jsonLog, verbose, level: logLevelOf(env['LOG_LEVEL']), component: 'coordinator' });
 const withoutEffect = settingsWithoutEffect(setup.config);
 if (withoutEffect.length > 0) logger.warn({ settings: withoutEffect }, 'Accepted settings that have no effect');
 // A Job that is told to end before nothing is left has failed, so that it is run again.
 const interruptedCode = prune ? 1 : 0;
-const start = prune ? startPrune : startCoordinator;
+const startReplica = prune ? startPrune : startCoordinator;
+const start = pruneCleanup ? startPruneCleanup : startReplica;
 await runProgram(logger, (life) => start(setup, logger, life), interruptedCode);
 
 /** Throws CONFIG_INVALID when the files are named and no good. */

@@ -41,8 +41,8 @@ afterAll(() => controlPlane?.stop());
 async function namespace(name: string, level: string): Promise<void> {
   const labels = { 'pod-security.kubernetes.io/enforce': level };
   await controlPlane.api.post('/api/v1/namespaces', { metadata: { name, labels } });
-  for (const account of ['rollcall-agent', 'rollcall-coordinator', 'rollcall-uninstall', 'rollcall-test'])
-    await createServiceAccount(controlPlane.api, name, account);
+  const accounts = ['agent', 'coordinator', 'uninstall', 'uninstall-cleanup', 'test'].map((each) => `rollcall-${each}`);
+  for (const account of accounts) await createServiceAccount(controlPlane.api, name, account);
 }
 
 /** What OpenShift's restricted-v2 refuses, beside what Pod Security restricted does. */

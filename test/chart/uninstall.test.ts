@@ -5,11 +5,13 @@ import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiError, type KubeObject } from '../control-plane/api-client.ts';
 import { createNamespace, createNode, type NodeObject, requestToken } from '../control-plane/cluster.ts';
+import type { Component } from '../control-plane/component.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { refusalOf } from '../e2e/pools/pool-cluster.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { Program } from '../rig/program.ts';
+import { startGarbageCollector } from './garbage-collector.ts';
 import { CHART, everythingOn, fileOf, OPERATOR } from './render.ts';
 
 const DEPLOYMENT = '/apis/apps/v1/namespaces/rollcall/deployments/rollcall-coordinator';
@@ -22,11 +24,13 @@ const VALUES = { coordinator: { config: { startupGateRequires: ['gold'] } } };
 describe.each([3, 4] as const)('a release of Helm %d', (major) => {
   let helm: Helm;
   let controlPlane: ControlPlane;
+  let garbageCollector: Component;
   let dir: string;
   const programs: Program[] = [];
 
   beforeAll(async () => {
     [helm, controlPlane] = await Promise.all([ensureHelm(major), startControlPlane()]);
+    garbageCollector = await startGarbageCollector(controlPlane);
     await controlPlane.kubectl(['apply', '-f', OPERATOR]);
     await controlPlane.kubectl(['wait', '--for=condition=Established', '-f', OPERATOR]);
     dir = await mkdtemp(path.join(tmpdir(), 'rollcall-chart-'));
@@ -34,6 +38,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
 
   afterAll(async () => {
     for (const program of programs) await program.destroy();
+    await garbageCollector?.kill('SIGKILL');
     await controlPlane?.stop();
     if (dir) await rm(dir, { recursive: true, force: true });
   });
@@ -44,10 +49,17 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     const configMap = await api.get(`/api/v1/namespaces/rollcall/configmaps/${account}`);
     const file = path.join(dir, `${account}.yaml`);
     await writeFile(file, fileOf([{ ...configMap, kind: 'ConfigMap' }], account, 'coordinator.yaml'));
-    const token = await requestToken(api, { namespace: 'rollcall', serviceAccount: account });
     const ports = ['--listen=127.0.0.1:0', '--reports-listen=127.0.0.1:0', '--console-listen=off'];
+    return runAs(account, [`--config=${file}`, ...ports, ...args]);
+  }
+
+  function tokenOf(account: string): Promise<string> {
+    return requestToken(controlPlane.api, { namespace: 'rollcall', serviceAccount: account });
+  }
+
+  async function runAs(account: string, args: readonly string[]): Promise<Program> {
     const program = new Program('coordinator', {
-      args: [`--config=${file}`, `--kubeconfig=${await controlPlane.kubeconfigFor(token)}`, ...ports, ...args],
+      args: [`--kubeconfig=${await controlPlane.kubeconfigFor(await tokenOf(account))}`, ...args],
       env: { POD_NAMESPACE: 'rollcall', POD_NAME: account, POD_IP: '127.0.0.1' },
     });
     programs.push(program);
@@ -185,8 +197,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     await controlPlane.kubectl(['get', '--namespace', 'rollcall', ...needed, ...more]);
     // What stays is fenced, and a Job that ends late gives up its rights.
     await createNode(controlPlane.api, 'node-2');
-    const token = await requestToken(controlPlane.api, { namespace: 'rollcall', serviceAccount: 'rollcall-uninstall' });
-    const thief = await controlPlane.clientFor(token);
+    const thief = await controlPlane.clientFor(await tokenOf('rollcall-uninstall'));
     const attack = (body: object) => refusalOf(thief, 'node-2', body);
     const role = { metadata: { labels: { 'node-role.kubernetes.io/control-plane': '' } } };
     await waitFor('the fence', async () => (await attack(role))?.includes('rollcall may not change the labels'));
@@ -207,4 +218,126 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     await uninstalled;
     await expectNothingLeft();
   }, 120_000);
+
+  const CLEANUP = 'rollcall-uninstall-cleanup';
+  const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+  const FENCE = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/rollcall-uninstall';
+  const FENCE_BINDING = FENCE.replace('policies', 'policybindings');
+  const CLEANUP_DEPLOYMENT = `/apis/apps/v1/namespaces/rollcall/deployments/${CLEANUP}`;
+
+  /** Objects of every kind whose name begins with this. */
+  async function namesOf(prefix: string): Promise<string[]> {
+    const kinds = await controlPlane.kubectl(['api-resources', '--verbs=list,get', '-o', 'name']);
+    const names = await controlPlane.kubectl(['get', kinds.trim().split('\n').join(), '-A', '-o', 'name']);
+    return names.split('\n').filter((name) => name.split('/')[1]?.startsWith(prefix));
+  }
+
+  /** Which of these requests the API server allows to an account; each `METHOD path`. None takes effect. */
+  async function allowed(account: string, requests: readonly string[]): Promise<string[]> {
+    const client = await controlPlane.clientFor(await tokenOf(account));
+    const answers = requests.map(async (request) => {
+      const [method = '', place = ''] = request.split(' ');
+      // The API server ignores the query of a DELETE that has a body.
+      const body = JSON.stringify(method === 'DELETE' ? { dryRun: ['All'] } : { metadata: { labels: { a: 'b' } } });
+      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+      const { status } = await client.exchange(method, `${place}?dryRun=All`, body, type);
+      return status === 403 ? [] : [`${request} ${status}`];
+    });
+    const found = (await Promise.all(answers)).flat();
+    client.close();
+    return found;
+  }
+
+  /** Waits until the cleanup has looked several times at the objects, however often it does. */
+  async function looksAgain(): Promise<void> {
+    const looks = () => controlPlane.requestTotals({ resource: 'deployments', verb: 'GET' });
+    const before = await looks();
+    await waitFor('three looks', async () => (await looks()) >= before + 3, { timeoutMs: 60_000 });
+  }
+
+  /** Lets the account of the cleanup change none of these resources, so that it stops at the first of them. */
+  async function block(resources: readonly string[]): Promise<void> {
+    const rule = { apiVersions: ['*'], operations: ['UPDATE', 'DELETE'], resources };
+    const policy = {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name: 'block' },
+      spec: {
+        matchConstraints: { resourceRules: [{ ...rule, apiGroups: ['*'] }] },
+        matchConditions: [{ name: 'cleanup', expression: `request.userInfo.username.endsWith(':${CLEANUP}')` }],
+        validations: [{ expression: 'false', message: `blocked at ${resources}` }],
+      },
+    };
+    const binding = {
+      ...policy,
+      kind: 'ValidatingAdmissionPolicyBinding',
+      spec: { policyName: 'block', validationActions: ['Deny'] },
+    };
+    for (const object of [policy, binding])
+      await controlPlane.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(object) });
+  }
+
+  test('leaves nothing in the cluster after it gave up waiting, once the Job is done', async () => {
+    const { api, kubeconfig, kubectl } = controlPlane;
+    const release = ['rollcall', '--namespace', 'rollcall'];
+    await helm(['install', ...release, CHART, '--create-namespace'], { kubeconfig });
+    await expect(helm(['uninstall', ...release, '--timeout', '5s'], { kubeconfig })).rejects.toThrow(
+      /timed out|deadline/,
+    );
+    const left = await namesOf('rollcall-uninstall');
+    expect(left.length).toBeGreaterThanOrEqual(15);
+    // Another release is installed at once.
+    await helm(['install', ...release, CHART], { kubeconfig });
+    const others = async () => (await namesOf('rollcall')).filter((name) => !name.includes('/rollcall-uninstall'));
+    const installed = await others();
+
+    // Neither account alone can write Nodes without the fence.
+    await createNode(api, 'node-3');
+    const nodes = ['node-3', 'node-3/status'].map((node) => `PATCH /api/v1/nodes/${node}`);
+    const fence = [FENCE, FENCE_BINDING].flatMap((object) => [`PATCH ${object}`, `DELETE ${object}`]);
+    const asOther = [
+      ...['PATCH', 'PUT'].map((method) => `${method} ${CLEANUP_DEPLOYMENT}`),
+      `PATCH ${JOB}`,
+      'POST /api/v1/namespaces/rollcall/pods',
+      'POST /api/v1/namespaces/rollcall/serviceaccounts/rollcall-uninstall/token',
+    ];
+    const rights = ['clusterroles', 'clusterrolebindings'].map((kind) => `PATCH ${RBAC}/${kind}/rollcall-uninstall`);
+    expect(await allowed('rollcall-uninstall', [...fence, ...asOther])).toEqual([]);
+    const foreign = [
+      ...[`${RBAC}/clusterroles/rollcall-coordinator`, `${RBAC}/clusterroles/view`, DEPLOYMENT],
+      FENCE.replace('-uninstall', '-fence'),
+      '/api/v1/namespaces/rollcall/configmaps/rollcall-coordinator',
+      '/api/v1/namespaces/rollcall',
+    ].flatMap((object) => [`PATCH ${object}`, `DELETE ${object}`]);
+    expect(await allowed(CLEANUP, [`DELETE ${FENCE}`])).toEqual([`DELETE ${FENCE} 200`]);
+    expect(await allowed(CLEANUP, [...nodes, ...asOther, ...rights, ...foreign])).toEqual([]);
+
+    // It waits until the Job has given up its rights and ended.
+    const first = await runAs(CLEANUP, ['--prune-cleanup']);
+    await looksAgain();
+    const prune = await runCoordinator('rollcall-uninstall', ['--prune']);
+    expect(await prune.exited(), prune.tail()).toBe(0);
+    await looksAgain();
+    expect(await namesOf('rollcall-uninstall')).toEqual(left);
+
+    // Wherever it is killed, it goes on from there: before it deletes its own role, and before it deletes its own pod.
+    await block(['clusterroles', 'deployments']);
+    await completeJob();
+    await first.waitForLog('Failed to clean up; trying again', 60_000);
+    await first.kill('SIGKILL');
+    expect(await exists(FENCE)).toBe(false);
+    expect(await exists(`${RBAC}/clusterroles/${CLEANUP}`)).toBe(true);
+    await block(['deployments']);
+    const second = await runAs(CLEANUP, ['--prune-cleanup']);
+    await second.waitForLog('Failed to clean up; trying again', 60_000);
+    await second.kill('SIGKILL');
+    await waitFor('the binding to follow', async () => !(await exists(`${RBAC}/clusterrolebindings/${CLEANUP}`)));
+    expect(await namesOf('rollcall-uninstall')).toContain(`deployment.apps/${CLEANUP}`);
+    await kubectl(['delete', 'validatingadmissionpolicy/block', 'validatingadmissionpolicybinding/block']);
+    const third = await runAs(CLEANUP, ['--prune-cleanup']);
+    expect(await third.exited(), third.tail()).toBe(0);
+    await waitFor('nothing', async () => (await namesOf('rollcall-uninstall')).length === 0, { timeoutMs: 30_000 });
+    expect(await others()).toEqual(expect.arrayContaining(installed));
+    await helm(['uninstall', ...release, '--no-hooks'], { kubeconfig });
+  }, 240_000);
 });

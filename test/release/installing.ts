@@ -80,7 +80,8 @@ export async function installByManifests(cluster: RealCluster, { dir, ...release
     '--timeout=2m',
     'job/rollcall-uninstall',
   ]);
-  await cluster.kubectl(['delete', '-f', uninstall]);
+  const left = () => cluster.kubectl(['get', '-f', uninstall, '--ignore-not-found', '-o', 'name']);
+  await waitFor('the objects of the uninstallation to be gone', async () => (await left()) === '', SOON);
   await expectNothing(cluster);
 }
 

@@ -105,7 +105,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     if (done) {
       const message = config.dryRun ? 'Left every node as it is for the dry run' : 'Pruned every node';
       logger.info({ nodes: nodes.size, unclean: unclean.length }, message);
-      if (!config.dryRun) await dropRights(client, logger);
+      await dropRights(client, logger);
       return stopAndExit(life, logger, 'pruned');
     }
     if (clock.monotonic() - saidAtMs >= PROGRESS_EVERY_MS) {
