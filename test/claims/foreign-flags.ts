@@ -2,7 +2,7 @@
 export const FOREIGN_FLAGS: readonly string[] = `
   all as audience bound-object-kind bound-object-name cascade context create-namespace disable-network-policy
   emulated-version field-selector force-conflicts for frozen-lockfile from-file http2 ignore-not-found ignore-taint no-hooks
-  node-labels max-node-startup-time max-total-unready-percentage name ok-total-unready-count previous print-architecture raw recursive
+  node-labels max-node-startup-time max-total-unready-percentage name ok-total-unready-count overwrite previous print-architecture raw recursive
   register-with-taints replicas reporter reset-then-reuse-values reuse-values root-dir scale-down-unready-time server-side set show-labels
   show-managed-fields show-only startup-taint startup-taint-prefix status-taint take-ownership timeout type values wait yes
 

@@ -34,6 +34,15 @@ const each = (act: (fleet: GrowthFleet, name: string, turn: number) => void): Ki
 };
 
 const KINDS: readonly Kind[] = [
+  // First, while no agent counts as silent yet: the fleet sends nothing by itself.
+  {
+    name: 'what is done each second, such as counting for the guards',
+    isQuiet: true,
+    act: (fleet) => {
+      fleet.tick();
+      return fleet.names.length;
+    },
+  },
   { name: 'a heartbeat', isQuiet: true, act: each((fleet, name) => fleet.heartbeat(name)) },
   {
     name: 'a heartbeat, of the same nodes each time',
