@@ -6,7 +6,8 @@ export const FOREIGN_FLAGS: readonly string[] = `
   register-with-taints replicas reporter reset-then-reuse-values reuse-values root-dir scale-down-unready-time server-side set show-labels
   show-managed-fields show-only startup-taint startup-taint-prefix status-taint take-ownership timeout type values wait yes
 
-  build-sea heap-growing-percent jitless lite-mode max-old-space-size max-semi-space-size optimize-for-size project sign
+  always-sparkplug build-sea build-snapshot heap-growing-percent jitless lite-mode max-old-space-size max-semi-space-size no-maglev no-opt
+  optimize-for-size project sign
 
   build-arg cert-file certificate-identity-regexp certificate-oidc-issuer key-file
 `
