@@ -48,11 +48,15 @@ export async function startPruneCleanup(setup: Setup, logger: Logger, life: Life
   }
 }
 
-/** Whether the Job has given up its rights, and ended. Helm waits for its end, and must see it. */
+/**
+ * Whether the Job has pruned and ended, for which Helm waits, and must see it. It is complete only after it has pruned. Of
+ * one that failed or is gone, only the rights tell: the Job gives them up once it has pruned.
+ */
 function isPruned(role: Found | undefined, job: Found | undefined): boolean {
-  const conditions = job?.status?.conditions ?? [];
-  const hasEnded = conditions.some(({ type, status }) => ['Complete', 'Failed'].includes(type) && status === 'True');
-  return (role?.rules ?? []).length === 0 && (job === undefined || hasEnded);
+  const { conditions = [] } = job?.status ?? {};
+  const has = (type: string) => conditions.some((each) => each.type === type && each.status === 'True');
+  const gaveUpRights = (role?.rules ?? []).length === 0;
+  return has('Complete') || (gaveUpRights && (job === undefined || has('Failed')));
 }
 
 type Objects = ReturnType<typeof objectsIn>;
@@ -63,7 +67,6 @@ function objectsIn(namespace: string) {
   const rbac = `${RBAC}/namespaces/${namespace}`;
   const job = `/apis/batch/v1/namespaces/${namespace}/jobs/${UNINSTALL_NAME}`;
   const deleted = [
-    job,
     `${RBAC}/clusterrolebindings/${UNINSTALL_NAME}`,
     `${ADMISSION}/validatingadmissionpolicybindings/${UNINSTALL_NAME}`,
     `${ADMISSION}/validatingadmissionpolicies/${UNINSTALL_NAME}`,
@@ -72,6 +75,8 @@ function objectsIn(namespace: string) {
     `${core}/configmaps/${UNINSTALL_NAME}`,
     `${core}/serviceaccounts/${UNINSTALL_NAME}`,
     ROLE,
+    // Last, since it tells that all others may go.
+    job,
   ];
   /**
    * Its own objects. It cannot delete them one by one, since each takes the right or the pod to go on. So the garbage

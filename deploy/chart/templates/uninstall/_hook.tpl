@@ -28,6 +28,15 @@ annotations:
   {{- include "rollcall.uninstall.annotations" . | nindent 2 }}
 {{- end }}
 
+{{- /* Labels and annotations of an object of the cleanup. Argo CD deletes hooks itself, however long they take, and would
+create again what it does not find: it leaves these objects out. To Helm the annotations of the List are those that count. */}}
+{{- define "rollcall.uninstall.cleanupMetadata" -}}
+labels:
+  {{- include "rollcall.labels" (list . "uninstall") | nindent 2 }}
+annotations:
+  argocd.argoproj.io/hook: Skip
+{{- end }}
+
 {{- /* The spec of a pod of the hook; (list . "its account" "its container" (list "argument")). */}}
 {{- define "rollcall.uninstall.pod" -}}
 {{- $root := index . 0 -}}
