@@ -87,17 +87,16 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
   }
 
   /** Says of the Job what the kubelet and the controller of Jobs would say. */
-  async function completeJob(): Promise<void> {
+  async function endJob(type: 'Complete' | 'Failed'): Promise<void> {
     const now = new Date().toISOString();
-    const condition = (type: string) => ({ type, status: 'True', lastTransitionTime: now });
-    await controlPlane.api.patch(`${JOB}/status`, {
-      status: {
-        startTime: now,
-        completionTime: now,
-        succeeded: 1,
-        conditions: [condition('SuccessCriteriaMet'), condition('Complete')],
-      },
-    });
+    const isComplete = type === 'Complete';
+    const outcome = isComplete ? { completionTime: now, succeeded: 1 } : { failed: 1 };
+    const conditions = [isComplete ? 'SuccessCriteriaMet' : 'FailureTarget', type].map((each) => ({
+      type: each,
+      status: 'True',
+      lastTransitionTime: now,
+    }));
+    await controlPlane.api.patch(`${JOB}/status`, { status: { startTime: now, ...outcome, conditions } });
   }
 
   test('works with the rights that it has, and leaves no trace on nodes', async () => {
@@ -146,7 +145,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     const listening = ['--scheduler-tls=on', '--scheduler-client-ca-file=/not/there', '--tls-cert-file=/not/there'];
     const prune = await runCoordinator('rollcall-uninstall', ['--prune', ...listening, '--tls-key-file=/not/there']);
     expect(await prune.exited(), prune.tail()).toBe(0);
-    await completeJob();
+    await endJob('Complete');
     await uninstalled;
 
     const { metadata, spec } = await nodeNow();
@@ -214,7 +213,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     await waitFor('the Job of this time', async () => (await exists(JOB)) && (await jobUid()) !== abandoned, {
       timeoutMs: 60_000,
     });
-    await completeJob();
+    await endJob('Complete');
     await uninstalled;
     await expectNothingLeft();
   }, 120_000);
@@ -248,11 +247,11 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     return found;
   }
 
-  /** Waits until the cleanup has looked several times at the objects, however often it does. */
+  /** Waits until the cleanup has looked at the objects more often than it does before it deletes them. */
   async function looksAgain(): Promise<void> {
     const looks = () => controlPlane.requestTotals({ resource: 'deployments', verb: 'GET' });
     const before = await looks();
-    await waitFor('three looks', async () => (await looks()) >= before + 3, { timeoutMs: 60_000 });
+    await waitFor('six looks', async () => (await looks()) >= before + 6, { timeoutMs: 90_000 });
   }
 
   /** Lets the account of the cleanup change none of these resources, so that it stops at the first of them. */
@@ -312,11 +311,10 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     expect(await allowed(CLEANUP, [`DELETE ${FENCE}`])).toEqual([`DELETE ${FENCE} 200`]);
     expect(await allowed(CLEANUP, [...nodes, ...asOther, ...rights, ...foreign])).toEqual([]);
 
-    // It waits until the Job has given up its rights and ended.
-    const first = await runAs(CLEANUP, ['--prune-cleanup']);
-    await looksAgain();
+    // It waits for the end of the Job, which has given up its rights before.
     const prune = await runCoordinator('rollcall-uninstall', ['--prune']);
     expect(await prune.exited(), prune.tail()).toBe(0);
+    const first = await runAs(CLEANUP, ['--prune-cleanup']);
     await looksAgain();
     expect(await namesOf('rollcall-uninstall')).toEqual(left);
 
@@ -325,7 +323,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     // A Job that could not give up its rights has pruned all the same.
     const rules = [{ apiGroups: [''], resources: ['nodes'], verbs: ['get'] }];
     await kubectl(['patch', 'clusterrole/rollcall-uninstall', '--type=merge', '--patch', JSON.stringify({ rules })]);
-    await completeJob();
+    await endJob('Complete');
     await first.waitForLog('Failed to clean up; trying again', 60_000);
     await first.kill('SIGKILL');
     expect(await exists(FENCE)).toBe(false);
@@ -341,6 +339,13 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     expect(await third.exited(), third.tail()).toBe(0);
     await waitFor('nothing', async () => (await namesOf('rollcall-uninstall')).length === 0, { timeoutMs: 30_000 });
     expect(await others()).toEqual(expect.arrayContaining(installed));
-    await helm(['uninstall', ...release, '--no-hooks'], { kubeconfig });
+
+    // A Job that fails has not given up its rights: everything stays, with the fence.
+    await expect(helm(['uninstall', ...release, '--timeout', '5s'], { kubeconfig })).rejects.toThrow();
+    await endJob('Failed');
+    const fourth = await runAs(CLEANUP, ['--prune-cleanup']);
+    await looksAgain();
+    expect(await namesOf('rollcall-uninstall')).toEqual(left);
+    expect(await fourth.kill('SIGTERM')).toBe(0);
   }, 600_000);
 });

@@ -10,7 +10,7 @@ import { realDependencies } from '../kube/runtime-dependencies.ts';
 import { kubeClient, type Setup } from './replica-context.ts';
 
 const POLL_MS = 5000;
-/** So often in a row the Job must be found done: Helm and Argo CD then delete the objects themselves, as a rule. */
+/** So often in a row the Job must be found done: as a rule Helm deletes the objects meanwhile. */
 const POLLS_PRUNED = 4;
 const TIMEOUT_MS = 5000;
 
