@@ -152,12 +152,11 @@ describe('rights', () => {
     expect(rightsOf(everything, 'Role', 'rollcall-uninstall')).toEqual([lease]);
   });
 
-  test('of the one who prunes are about Nodes, the Lease, and giving them up', async () => {
+  test('of the one who prunes are about Nodes and the Lease', async () => {
     const objects = await renderObjects(helm);
     expect(rightsOf(objects, 'ClusterRole', 'rollcall-uninstall')).toEqual([
       ' nodes get,list,watch,patch',
       ' nodes/status patch',
-      'rbac.authorization.k8s.io clusterroles/rollcall-uninstall patch',
     ]);
     expect(rightsOf(objects, 'Role', 'rollcall-uninstall')).toEqual([LEASE]);
   });

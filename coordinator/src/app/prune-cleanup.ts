@@ -10,53 +10,49 @@ import { realDependencies } from '../kube/runtime-dependencies.ts';
 import { kubeClient, type Setup } from './replica-context.ts';
 
 const POLL_MS = 5000;
-/** So often in a row the Job must be found done: as a rule Helm deletes the objects meanwhile. */
-const POLLS_PRUNED = 4;
+/** So often in a row the Job must be found ended: as a rule Helm deletes the objects meanwhile. */
+const POLLS_ENDED = 4;
 const TIMEOUT_MS = 5000;
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
-const ROLE = `${RBAC}/clusterroles/${UNINSTALL_NAME}`;
 
 /** An object of the uninstallation, as far as its kind has these fields. */
-type Found = KubeObject & { rules?: unknown[] | null; status?: { conditions?: { type: string; status: string }[] } };
+type Found = KubeObject & { status?: { conditions?: { type: string; status: string }[] } };
 
 /**
- * Deletes the objects of the chart's uninstallation that are still there some seconds after its Job has pruned, and exits
+ * Deletes the objects of the chart's uninstallation that are still there some seconds after its Job is complete, and exits
  * with 0. It has an account of its own: the one that prunes must not be able to delete its own fence. It deletes no object
  * that is newer than the end of the Job, such as those of another uninstallation.
  */
 export async function startPruneCleanup(setup: Setup, logger: Logger, life: Lifecycle): Promise<void> {
   const dependencies = realDependencies(setup.access);
+  const { clock } = dependencies;
   const client = kubeClient(dependencies, createKubeMetrics(createRegistry('rollcall_coordinator')), logger);
   const objects = objectsIn(setup.environment.ownNamespace);
-  let pollsPruned = 0;
+  let pollsEnded = 0;
+  let found = new Map<string, Found>();
   while (!life.signal.aborted) {
     try {
-      const found = await readAll(client, objects.all);
+      if (pollsEnded === 0) found = await readAll(client, objects.all);
       // Read after the others: objects that are there before a Job has ended are not of a later one.
-      pollsPruned = isPruned(await read(client, ROLE), await read(client, objects.job)) ? pollsPruned + 1 : 0;
-      if (pollsPruned >= POLLS_PRUNED) {
-        await deleteAll(client, objects, found);
-        logger.info({ objects: found.size }, 'Deleted the objects of the uninstallation');
+      pollsEnded = hasEnded(await send(client, { method: 'GET', path: objects.job })) ? pollsEnded + 1 : 0;
+      if (pollsEnded >= POLLS_ENDED) {
+        await deleteAll(client, objects, found, () => sleep(clock, POLL_MS, life.signal));
+        logger.info('Deleted the objects of the uninstallation');
         return stopAndExit(life, logger, 'cleaned up');
       }
     } catch (err) {
       logger.warn({ err }, 'Failed to clean up; trying again');
     }
-    await sleep(dependencies.clock, POLL_MS, life.signal);
+    await sleep(clock, POLL_MS, life.signal);
   }
 }
 
-/**
- * Whether the Job has pruned and ended, for which Helm waits, and must see it. It is complete only after it has pruned. Of
- * one that failed or is gone, only the rights tell: the Job gives them up once it has pruned.
- */
-function isPruned(role: Found | undefined, job: Found | undefined): boolean {
+/** Whether the Job is complete, which it is only after it has pruned, or gone. One that failed keeps its rights and its fence. */
+function hasEnded(job: Found | undefined): boolean {
   const { conditions = [] } = job?.status ?? {};
-  const has = (type: string) => conditions.some((each) => each.type === type && each.status === 'True');
-  const gaveUpRights = (role?.rules ?? []).length === 0;
-  return has('Complete') || (gaveUpRights && (job === undefined || has('Failed')));
+  return job === undefined || conditions.some(({ type, status }) => type === 'Complete' && status === 'True');
 }
 
 type Objects = ReturnType<typeof objectsIn>;
@@ -66,16 +62,15 @@ function objectsIn(namespace: string) {
   const core = `/api/v1/namespaces/${namespace}`;
   const rbac = `${RBAC}/namespaces/${namespace}`;
   const job = `/apis/batch/v1/namespaces/${namespace}/jobs/${UNINSTALL_NAME}`;
-  const deleted = [
-    `${RBAC}/clusterrolebindings/${UNINSTALL_NAME}`,
+  const rights = `${RBAC}/clusterrolebindings/${UNINSTALL_NAME}`;
+  const others = [
     `${ADMISSION}/validatingadmissionpolicybindings/${UNINSTALL_NAME}`,
     `${ADMISSION}/validatingadmissionpolicies/${UNINSTALL_NAME}`,
     `${rbac}/rolebindings/${UNINSTALL_NAME}`,
     `${rbac}/roles/${UNINSTALL_NAME}`,
     `${core}/configmaps/${UNINSTALL_NAME}`,
     `${core}/serviceaccounts/${UNINSTALL_NAME}`,
-    ROLE,
-    // Last, since it tells that all others may go.
+    `${RBAC}/clusterroles/${UNINSTALL_NAME}`,
     job,
   ];
   /**
@@ -96,41 +91,47 @@ function objectsIn(namespace: string) {
       ),
     },
   ];
-  const all = [...deleted, ...own.flatMap(({ path, dependents }) => [path, ...dependents])];
-  return { job, deleted, own, all };
+  const all = [rights, ...others, ...own.flatMap(({ path, dependents }) => [path, ...dependents])];
+  return { job, rights, others, own, all };
 }
 
-/** Each request names the uid, so that it cannot reach a later object of the same name. */
-async function deleteAll(client: KubeClient, { deleted, own }: Objects, found: Map<string, Found>): Promise<void> {
+/**
+ * Takes what is deleted out of `found`. Each request names the uid, so that it cannot reach a later object of the same name.
+ * The fence goes some time after the rights, which an API server may hold for valid a little longer.
+ */
+async function deleteAll(
+  client: KubeClient,
+  { rights, others, own }: Objects,
+  found: Map<string, Found>,
+  untilRightsAreGone: () => Promise<void>,
+): Promise<void> {
   const remove = async (path: string) => {
     const uid = found.get(path)?.metadata.uid;
     const body = { preconditions: { uid }, propagationPolicy: 'Background' };
-    if (uid !== undefined) await send(client, { method: 'DELETE', path, body });
+    if (uid !== undefined) await send(client, { method: 'DELETE', path, body }, [404, 409]);
+    return found.delete(path);
   };
-  for (const path of deleted) await remove(path);
+  if (await remove(rights)) await untilRightsAreGone();
+  for (const path of others) await remove(path);
   for (const { owner, path, dependents } of own) {
     const { name, uid } = found.get(path)?.metadata ?? {};
     for (const dependent of dependents.filter((each) => uid !== undefined && found.has(each))) {
       const metadata = { uid: found.get(dependent)?.metadata.uid, ownerReferences: [{ ...owner, name, uid }] };
       const contentType = 'application/merge-patch+json';
-      await send(client, { method: 'PATCH', path: dependent, body: { metadata }, contentType });
+      await send(client, { method: 'PATCH', path: dependent, body: { metadata }, contentType }, [404, 409]);
     }
     await remove(path);
   }
 }
 
+/** Takes an object for deleted that it may not read: its ClusterRole was deleted by an earlier start of it. */
 async function readAll(client: KubeClient, paths: readonly string[]): Promise<Map<string, Found>> {
   const found = new Map<string, Found>();
   for (const path of paths) {
-    const object = await read(client, path);
+    const object = await send(client, { method: 'GET', path }, [404, 403]);
     if (object) found.set(path, object);
   }
   return found;
-}
-
-/** Takes an object for deleted that it may not read: its ClusterRole was deleted by an earlier start of it. */
-function read(client: KubeClient, path: string): Promise<Found | undefined> {
-  return send(client, { method: 'GET', path }, [404, 403]);
 }
 
 /** The answer, or `undefined` for one of these statuses. */

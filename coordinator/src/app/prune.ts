@@ -3,9 +3,7 @@ import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
-import { UNINSTALL_NAME } from '@rollcall/common/well-known.ts';
 import { prunePlan } from '../decide/intent/plan-node.ts';
-import type { KubeClient } from '../kube/client.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
 import { createReflector } from '../kube/reflector.ts';
 import { realDependencies } from '../kube/runtime-dependencies.ts';
@@ -21,7 +19,6 @@ import { kubeClient, type Setup } from './replica-context.ts';
 
 const POLL_MS = 50;
 const PROGRESS_EVERY_MS = 5000;
-const DROP_TIMEOUT_MS = 5000;
 
 /**
  * Takes the Lease, removes everything that rollcall owns from every node, waits until that holds, and exits with 0.
@@ -105,7 +102,6 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     if (done) {
       const message = config.dryRun ? 'Left every node as it is for the dry run' : 'Pruned every node';
       logger.info({ nodes: nodes.size, unclean: unclean.length }, message);
-      await dropRights(client, logger);
       return stopAndExit(life, logger, 'pruned');
     }
     if (clock.monotonic() - saidAtMs >= PROGRESS_EVERY_MS) {
@@ -115,17 +111,4 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     }
     await sleep(clock, POLL_MS, signal);
   }
-}
-
-/**
- * Empties the role of the Job of the chart: Helm does not delete it, once it has given up waiting for the Job. A client
- * that prunes by hand has no such role, or no right to change it.
- */
-async function dropRights(client: KubeClient, logger: Logger): Promise<void> {
-  const path = `/apis/rbac.authorization.k8s.io/v1/clusterroles/${UNINSTALL_NAME}`;
-  const contentType = 'application/merge-patch+json';
-  await client.request({ method: 'PATCH', path, body: { rules: [] }, contentType, timeoutMs: DROP_TIMEOUT_MS }).then(
-    () => logger.info({ role: UNINSTALL_NAME }, 'Gave up the rights of the uninstallation'),
-    (error: unknown) => logger.debug({ error }, 'Gave up no rights'),
-  );
 }
