@@ -31,10 +31,7 @@ annotations:
 {{- /* Labels and annotations of an object of the cleanup. Argo CD deletes hooks itself, however long they take, and would
 create again what it does not find: it leaves these objects out. To Helm the annotations of the List are those that count. */}}
 {{- define "rollcall.uninstall.cleanupMetadata" -}}
-labels:
-  {{- include "rollcall.labels" (list . "uninstall") | nindent 2 }}
-annotations:
-  argocd.argoproj.io/hook: Skip
+{{- include "rollcall.metadata" (list . "uninstall" dict (dict "argocd.argoproj.io/hook" "Skip")) }}
 {{- end }}
 
 {{- /* The spec of a pod of the hook; (list . "its account" "its container" (list "argument")). */}}
