@@ -3,7 +3,7 @@ import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { UNINSTALL_CLEANUP_NAME, UNINSTALL_NAME } from '@rollcall/common/well-known.ts';
-import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
+import { type KubeClient, KubeStatusError, mayBeGone } from '../kube/client.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
 import type { KubeObject } from '../kube/objects.ts';
 import { realDependencies } from '../kube/runtime-dependencies.ts';
@@ -36,11 +36,15 @@ export async function startPruneCleanup(setup: Setup, logger: Logger, life: Life
     try {
       if (pollsEnded === 0) found = await readAll(client, objects.all);
       // Read after the others: objects that are there before a Job has ended are not of a later one.
-      pollsEnded = hasEnded(await send(client, { method: 'GET', path: objects.job })) ? pollsEnded + 1 : 0;
+      pollsEnded = hasEnded(await read(client, objects.job, [404])) ? pollsEnded + 1 : 0;
       if (pollsEnded >= POLLS_ENDED) {
-        await deleteAll(client, objects, found, () => sleep(clock, POLL_MS, life.signal));
-        logger.info('Deleted the objects of the uninstallation');
-        return stopAndExit(life, logger, 'cleaned up');
+        // The fence goes with the others, one poll after the rights, which an API server may hold for valid a little longer.
+        if (found.has(objects.rights)) await remove(client, objects.rights, found);
+        else {
+          await removeOthers(client, objects, found);
+          logger.info('Deleted the objects of the uninstallation');
+          return stopAndExit(life, logger, 'cleaned up');
+        }
       }
     } catch (err) {
       logger.warn({ err }, 'Failed to clean up; trying again');
@@ -95,53 +99,49 @@ function objectsIn(namespace: string) {
   return { job, rights, others, own, all };
 }
 
-/**
- * Takes what is deleted out of `found`. Each request names the uid, so that it cannot reach a later object of the same name.
- * The fence goes some time after the rights, which an API server may hold for valid a little longer.
- */
-async function deleteAll(
-  client: KubeClient,
-  { rights, others, own }: Objects,
-  found: Map<string, Found>,
-  untilRightsAreGone: () => Promise<void>,
-): Promise<void> {
-  const remove = async (path: string) => {
-    const uid = found.get(path)?.metadata.uid;
-    const body = { preconditions: { uid }, propagationPolicy: 'Background' };
-    if (uid !== undefined) await send(client, { method: 'DELETE', path, body }, [404, 409]);
-    return found.delete(path);
-  };
-  if (await remove(rights)) await untilRightsAreGone();
-  for (const path of others) await remove(path);
+async function removeOthers(client: KubeClient, { others, own }: Objects, found: Map<string, Found>): Promise<void> {
+  for (const path of others) await remove(client, path, found);
   for (const { owner, path, dependents } of own) {
     const { name, uid } = found.get(path)?.metadata ?? {};
     for (const dependent of dependents.filter((each) => uid !== undefined && found.has(each))) {
       const metadata = { uid: found.get(dependent)?.metadata.uid, ownerReferences: [{ ...owner, name, uid }] };
       const contentType = 'application/merge-patch+json';
-      await send(client, { method: 'PATCH', path: dependent, body: { metadata }, contentType }, [404, 409]);
+      const body = { metadata };
+      await unlessGone(client.request({ method: 'PATCH', path: dependent, body, contentType, timeoutMs: TIMEOUT_MS }));
     }
-    await remove(path);
+    await remove(client, path, found);
   }
+}
+
+/** Deletes an object that was found, and takes it out of `found`. By its uid, so that no later one of its name is reached. */
+async function remove(client: KubeClient, path: string, found: Map<string, Found>): Promise<void> {
+  const uid = found.get(path)?.metadata.uid;
+  if (uid === undefined) return;
+  const body = { preconditions: { uid }, propagationPolicy: 'Background' };
+  await unlessGone(client.request({ method: 'DELETE', path, body, timeoutMs: TIMEOUT_MS }));
+  found.delete(path);
+}
+
+async function unlessGone(request: Promise<unknown>): Promise<void> {
+  await request.catch((error: unknown) => {
+    if (!mayBeGone(error)) throw error;
+  });
 }
 
 /** Takes an object for deleted that it may not read: its ClusterRole was deleted by an earlier start of it. */
 async function readAll(client: KubeClient, paths: readonly string[]): Promise<Map<string, Found>> {
   const found = new Map<string, Found>();
   for (const path of paths) {
-    const object = await send(client, { method: 'GET', path }, [404, 403]);
+    const object = await read(client, path, [404, 403]);
     if (object) found.set(path, object);
   }
   return found;
 }
 
-/** The answer, or `undefined` for one of these statuses. */
-async function send(
-  client: KubeClient,
-  request: Omit<KubeRequest, 'timeoutMs'>,
-  absent = [404],
-): Promise<Found | undefined> {
+/** The object, or `undefined` for an answer with one of these statuses. */
+async function read(client: KubeClient, path: string, absent: readonly number[]): Promise<Found | undefined> {
   try {
-    return await client.request<Found>({ ...request, timeoutMs: TIMEOUT_MS });
+    return await client.request<Found>({ method: 'GET', path, timeoutMs: TIMEOUT_MS });
   } catch (error) {
     if (error instanceof KubeStatusError && absent.includes(error.status)) return undefined;
     throw error;
