@@ -89,6 +89,8 @@ describe.each(['label', 'taint', 'both'] as const)('with the gate %s', (gate) =>
     await api().patch(`/api/v1/namespaces/default/pods/${firstPod(node, 'ws-daemon')}/status`, started);
     const probed = async () => probeIn(await shownService(rig, node.name, 'ws-daemon'))?.state === 'ready';
     await waitFor('a report', probed);
+    // Two services that become ready at once share an Event.
+    await states.until(node.name, 'the other to be ready', (state) => isOpen(state, 'registry-facade'));
   });
 
   test('every change is told by one Event, with the evidence', async () => {

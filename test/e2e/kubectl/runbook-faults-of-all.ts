@@ -110,7 +110,7 @@ export const OF_PROGRAMS: readonly Fault[] = [
     // It waits for the leader, which gets no CPU.
     async cause(stage) {
       const [leader, standby] = [await stage.rig.leader(), await stage.standby()];
-      await expectAnswer(standby, 200);
+      await waitFor('the leader to decide', () => expectAnswer(standby, 200).then(() => true));
       await stage.untilScraped(standby.name);
       await leader.kill('SIGSTOP');
       // It gives up after half a second.

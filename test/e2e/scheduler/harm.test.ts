@@ -126,9 +126,7 @@ test('a pod that waits for its volume counts on its node also after a failover',
   });
   await stage.workspace('before', {}, spec);
   expect(await stage.untilRefused('before')).toContain('already starting on the node (1)');
-  await stage.rig.endCoordinator(await stage.rig.leader(), 'SIGKILL');
-  await stage.rig.addCoordinator();
-  await stage.rig.leader();
+  await stage.restart([], 'SIGKILL');
   await stage.workspace('after', {}, spec);
   expect(await stage.untilRefused('after')).toContain('already starting on the node (1)');
 });
@@ -138,7 +136,7 @@ test('two schedulers at once give no node more than may start there', async () =
     .replace('schedulerName: default-scheduler', 'schedulerName: another-default')
     .replace('schedulerName: gitpod-scheduler', 'schedulerName: another');
   await startScheduler('kube-scheduler-2', config);
-  await stage.rig.leader();
+  await stage.answers();
   for (let round = 0; round < 10; round += 1) {
     const names = Array.from({ length: 6 }, (_, index) => `round-${round}-${index}`);
     const schedulerName = (index: number) => (index % 2 ? 'another' : 'gitpod-scheduler');

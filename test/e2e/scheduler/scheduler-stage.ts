@@ -6,6 +6,7 @@ import { watch } from '../../control-plane/watch.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
 import { Rig } from '../../rig/rig.ts';
 import { schedulerProfile } from '../../rig/scheduler-profile.ts';
+import { ask } from './ask.ts';
 
 const PODS = '/api/v1/namespaces/default/pods';
 
@@ -102,11 +103,20 @@ export class SchedulerStage {
     return (await waitFor(`${name} to be refused`, read, { timeoutMs, everyMs: 10 })) ?? '';
   }
 
-  /** Replaces the coordinator by one with further arguments; afterwards it leads. */
-  async restart(args: readonly string[]): Promise<void> {
-    await this.rig.endCoordinator(await this.rig.leader(), 'SIGTERM');
+  /** Replaces the coordinator by one with further arguments; afterwards it answers. */
+  async restart(args: readonly string[], signal: 'SIGKILL' | 'SIGTERM' = 'SIGTERM'): Promise<void> {
+    await this.rig.endCoordinator(await this.rig.leader(), signal);
     await this.rig.addCoordinator(args);
-    await this.rig.leader();
+    await this.answers();
+  }
+
+  /** Waits for an answer about a pod that is placed: a leader gives none until a moment after it has the Lease. */
+  async answers(): Promise<void> {
+    const labels = { component: 'workspace', app: 'build' };
+    const pod = { metadata: { name: 'x', namespace: 'default', labels } };
+    const question = { Pod: pod, Nodes: null, NodeNames: [] };
+    const isAnswered = async () => (await ask(this.port, 'filter', question)).status === 200;
+    await waitFor('the coordinator to answer', isAnswered, { timeoutMs: 30_000 });
   }
 
   /** Deletes every pod of the tests, but not the pods of the services. */

@@ -324,7 +324,7 @@ test('a dry run says which conditions it would write, and writes none', async ()
   await rig.endCoordinator(dry, 'SIGTERM');
   await rig.addCoordinator();
   await everywhere(MIRROR, 'True');
-  expect(await conditionOf(api, 'mirror', 'Ready')).toMatch(/^True/);
+  await expect.poll(() => conditionOf(api, 'mirror', 'Ready')).toMatch(/^True/);
 });
 
 test('--prune leaves none', async () => {
