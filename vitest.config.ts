@@ -77,6 +77,7 @@ export default defineConfig({
           ...e2e,
           name: 'e2e-alone',
           include: Object.keys(ALONE),
+          globalSetup: ['test/global-setup.ts', 'test/browser/global-setup.ts'],
           // One of two leaves a core to the other.
           maxWorkers: 2,
           sequence: { groupOrder: 4 },
@@ -86,6 +87,7 @@ export default defineConfig({
         test: {
           name: 'browser',
           include: ['test/browser/**/*.test.ts'],
+          exclude: Object.keys(ALONE),
           globalSetup: ['test/global-setup.ts', 'test/browser/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,

@@ -4,6 +4,7 @@
  */
 export const ALONE: Readonly<Record<string, string>> = {
   'packages/common/src/lifecycle.process.test.ts': 'a program that ends within five seconds',
+  'test/browser/cluster.test.ts': 'a cell that changes within half a second',
   'test/e2e/apply/faults.test.ts': 'the pace of retries',
   'test/e2e/apply/hanging.test.ts': 'seconds until Nodes are written beside writes that hang',
   'test/e2e/events/event-recorder.test.ts': 'Events a second',
