@@ -186,7 +186,7 @@ describe('a new leader', () => {
         keyIn(shown, WS_DAEMON_TAINT).reason.startsWith('held back'),
       );
       expect(page.services[0]?.heldBack?.falls).toBe(4);
-      expect(keyIn(page, WS_DAEMON_TAINT)?.stance).toBe('present');
+      expect(keyIn(page, WS_DAEMON_TAINT).stance).toBe('present');
       await states.until(node.name, 'tainted', (state) => taintKeys(state).includes(WS_DAEMON_TAINT), AT_ONCE_MS);
       expect(await (await rig.leader()).metric('rollcall_coordinator_held_back_services')).toBe(1);
 

@@ -136,7 +136,6 @@ test('two schedulers at once give no node more than may start there', async () =
     .replace('schedulerName: default-scheduler', 'schedulerName: another-default')
     .replace('schedulerName: gitpod-scheduler', 'schedulerName: another');
   await startScheduler('kube-scheduler-2', config);
-  await stage.answers();
   for (let round = 0; round < 10; round += 1) {
     const names = Array.from({ length: 6 }, (_, index) => `round-${round}-${index}`);
     const schedulerName = (index: number) => (index % 2 ? 'another' : 'gitpod-scheduler');

@@ -107,11 +107,11 @@ export class SchedulerStage {
   async restart(args: readonly string[], signal: 'SIGKILL' | 'SIGTERM' = 'SIGTERM'): Promise<void> {
     await this.rig.endCoordinator(await this.rig.leader(), signal);
     await this.rig.addCoordinator(args);
-    await this.answers();
+    await this.#answers();
   }
 
   /** Waits for an answer about a pod that is placed: a leader gives none until a moment after it has the Lease. */
-  async answers(): Promise<void> {
+  async #answers(): Promise<void> {
     const labels = { component: 'workspace', app: 'build' };
     const pod = { metadata: { name: 'x', namespace: 'default', labels } };
     const question = { Pod: pod, Nodes: null, NodeNames: [] };
