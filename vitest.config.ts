@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { ALONE } from './test/alone.ts';
 import { LONG } from './test/long.ts';
 import { LongestFirst } from './test/longest-first.ts';
+import { PROCESSES, UNIT_TESTS } from './test/short.ts';
 import SummaryReporter from './test/summary-reporter.ts';
 
 const e2e = {
@@ -16,9 +17,6 @@ const e2e = {
 /** Settings of fast-check. */
 const setupFiles = ['packages/common/src/testing/fuzz.ts'];
 
-/** Tests in rooms that start programs. */
-const PROCESSES = '{agent,coordinator,packages/*}/src/**/*.process.test.ts';
-
 export default defineConfig({
   test: {
     reporters: ['default', new SummaryReporter()],
@@ -29,11 +27,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           setupFiles,
-          include: [
-            '{agent,coordinator,packages/*}/src/**/*.test.ts',
-            'deploy/**/*.test.ts',
-            'test/{tidy,claims,generate,mutants,release}/**/*.test.ts',
-          ],
+          include: [...UNIT_TESTS],
           exclude: [PROCESSES, ...Object.keys(LONG)],
           // A worker of its own for each of two hundred files takes longer than what they test.
           isolate: false,
@@ -52,7 +46,7 @@ export default defineConfig({
           setupFiles,
           include: ['test/{fixtures,model,simulate}/**/*.test.ts', ...Object.keys(LONG)],
           maxWorkers: 2,
-          // In `npm test` they have what the others leave of the cores.
+          // In `npm run test:all` they have what the others leave of the cores.
           testTimeout: 900_000,
           sequence: { groupOrder: 2 },
         },

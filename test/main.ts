@@ -4,12 +4,15 @@ import { constants, setPriority, tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildBundles } from '../build.ts';
+import { ALONE } from './alone.ts';
+import { SHORT, SHORT_HISTORIES } from './short.ts';
 import { failedFiles, merged, type Outcome, summaryOf } from './summary.ts';
 
 /**
- * `npm test`: the unit tests, and then side by side those from end to end and those in a browser and on real nodes; at
- * last, with what the others leave of the cores, those that only compute. With arguments: vitest with them. Ends with 1
- * where a test failed.
+ * `npm test` runs the unit tests, and then the files of `short.ts`. With `--all`, which is `npm run test:all`, every test
+ * runs: the unit tests, and then side by side those from end to end and those in a browser and on real nodes; at last,
+ * with what the others leave of the cores, those that only compute. With other arguments, one vitest runs with them.
+ * Ends with 1 where a test failed.
  *
  * Where the environment names a file as `ROLLCALL_FAILED_FILES`, the files with failures are written there, one a line.
  */
@@ -26,16 +29,14 @@ async function main(args: readonly string[]): Promise<number> {
   process.on('SIGTERM', () => {
     for (const child of running) child.kill();
   });
-  if (args.length > 0) return exitOf(vitest(args, {}, 'inherit'));
+  const isWhole = args[0] === '--all';
+  if (args.length > 0 && !isWhole) return exitOf(vitest(args, {}, 'inherit'));
   const directory = await mkdtemp(path.join(tmpdir(), 'rollcall-outcome-'));
   try {
-    const unit = await runProjects(directory, ['unit'], 'inherit');
+    const unit = await runProjects(directory, ['unit']);
     await buildBundles();
-    const [endToEnd, onNodes] = await Promise.all([
-      runEndToEnd(directory),
-      runProjects(directory, ['browser', 'real-node'], 'pipe'),
-    ]);
-    const outcome = merged([unit, ...endToEnd, onNodes]);
+    const rest = await (isWhole ? runWhole(directory) : runShort(directory));
+    const outcome = merged([unit, ...rest]);
     const list = environment['ROLLCALL_FAILED_FILES'];
     if (list !== undefined) await writeFile(list, failedFiles(outcome));
     process.stdout.write(`\n${summaryOf(outcome)}`);
@@ -45,31 +46,66 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Tests that run two at a time leave half of the cores to the tests that only compute. */
-async function runEndToEnd(directory: string): Promise<Outcome[]> {
-  const sideBySide = await runProjects(directory, ['e2e'], 'inherit');
-  const rest = await Promise.all([
-    runProjects(directory, ['e2e-alone'], 'inherit'),
-    runProjects(directory, ['long'], 'pipe', constants.priority.PRIORITY_LOW),
+function runWhole(directory: string): Promise<Outcome[]> {
+  return Promise.all([
+    runProjects(directory, ['e2e']).then(async (sideBySide) => {
+      // Tests that run two at a time leave half of the cores to the tests that only compute.
+      const rest = await Promise.all([
+        runProjects(directory, ['e2e-alone']),
+        runProjects(directory, ['long'], { isQuiet: true, priority: constants.priority.PRIORITY_LOW }),
+      ]);
+      return merged([sideBySide, ...rest]);
+    }),
+    runProjects(directory, ['browser', 'real-node'], { isQuiet: true }),
   ]);
-  return [sideBySide, ...rest];
 }
 
-/** One failure without a test where vitest itself failed. With `pipe`, the output comes at the end. */
+/** Tests that measure time run at last, two at a time, as in the whole suite. */
+async function runShort(directory: string): Promise<Outcome[]> {
+  const isAlone = (file: string) => file in ALONE;
+  const files = Object.keys(SHORT);
+  const sideBySide = await Promise.all([
+    runProjects(directory, ['e2e'], { files: files.filter((file) => !isAlone(file)) }),
+    runProjects(directory, ['browser', 'real-node'], { files, isQuiet: true }),
+  ]);
+  const rest = await Promise.all([
+    runProjects(directory, ['e2e-alone'], { files: files.filter(isAlone) }),
+    runProjects(directory, ['long'], {
+      files,
+      isQuiet: true,
+      priority: constants.priority.PRIORITY_LOW,
+      env: { ROLLCALL_HISTORIES: `${SHORT_HISTORIES}` },
+    }),
+  ]);
+  return [...sideBySide, ...rest];
+}
+
+type RunOptions = {
+  /** Only these files of the projects. */
+  files?: readonly string[];
+  /** Prints the output at the end. */
+  isQuiet?: boolean;
+  priority?: number;
+  env?: Record<string, string>;
+};
+
+/** One failure without a test where vitest itself failed. */
 async function runProjects(
   directory: string,
   projects: string[],
-  stdio: 'inherit' | 'pipe',
-  priority = constants.priority.PRIORITY_NORMAL,
+  { files = [], isQuiet = false, priority = constants.priority.PRIORITY_NORMAL, env = {} }: RunOptions = {},
 ): Promise<Outcome> {
   const file = path.join(directory, `${projects[0]}.json`);
-  const args = projects.flatMap((project) => ['--project', project]);
-  const env = {
-    ROLLCALL_OUTCOME: file,
-    ROLLCALL_BUNDLES_ARE_BUILT: 'true',
-    NODE_COMPILE_CACHE: path.join(directory, 'compiled'),
-  };
-  const child = vitest(args, env, stdio);
+  const child = vitest(
+    [...projects.flatMap((project) => ['--project', project]), ...files],
+    {
+      ROLLCALL_OUTCOME: file,
+      ROLLCALL_BUNDLES_ARE_BUILT: 'true',
+      NODE_COMPILE_CACHE: path.join(directory, 'compiled'),
+      ...env,
+    },
+    isQuiet ? 'pipe' : 'inherit',
+  );
   if (child.pid !== undefined) setPriority(child.pid, priority);
   const chunks: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -48,7 +48,7 @@ function promiseTable(): string {
 function versionTable(): string {
   const older = VERSIONS.map((version) => [version, 'the core of the end-to-end tests (`npm run test:versions`)']);
   const newest = `1.${numberIn('test/control-plane/go.mod', /k8s\.io\/kubernetes v1\.([0-9]+)\./)}`;
-  return markdownTable(['Kubernetes', 'what is run'], [...older, [newest, 'every test (`npm test`)']]);
+  return markdownTable(['Kubernetes', 'what is run'], [...older, [newest, 'every test (`npm run test:all`)']]);
 }
 
 function errorTable(): string {

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import path from 'node:path';
+import { SHORT_HISTORIES } from '../short.ts';
 
 /** Tests by parts of their paths and of their names, or all that import a file directly or indirectly. */
 export type WhichTests = { paths: readonly string[]; name?: string } | { related: readonly string[] };
@@ -14,8 +15,7 @@ export type TestRun =
 export type RunRequest = { which: WhichTests; changed: readonly string[] };
 export type RunReply = { passed: number; hasFailed: boolean; by?: string };
 
-/** Fewer random histories: enough to notice most mutants, since there are thousands of runs. */
-const FEWER = { ROLLCALL_HISTORIES: '100' };
+const FEWER = { ROLLCALL_HISTORIES: `${SHORT_HISTORIES}` };
 
 /**
  * A vitest that stays for the next run, since most of a short run is its start: a mutant takes half a second instead of

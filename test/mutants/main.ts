@@ -1,19 +1,21 @@
 import { parseArgs } from 'node:util';
 import { ROOM_IMPORTS } from '../tidy/rooms.ts';
 import { runNamed } from './named.ts';
-import { mutantsOf, type RoomOptions, roomNamed, tryRoom } from './room.ts';
+import { mutantsOf, type RoomOptions, roomNamed, tryRoom, tryRoomsThatReachNodes } from './room.ts';
 import { runShipped } from './shipped.ts';
 
 const USAGE = `npm run mutants -- ROOM [--sample N] [--seed S] [--file PART] [--beside]
 npm run mutants -- named [PART]
 npm run mutants -- shipped [NAME]
+npm run mutants -- deciding [--sample N] [--seed S]
 npm run mutants -- nightly [--sample N] [--seed S]
 
 ROOM is one of test/tidy/rooms.ts, such as coordinator/kube; kube is enough. Of its mutants, all are tried, or a sample
-of N. --beside tries them on the tests in their own directory alone. nightly is all of it, with samples of 40.
+of N. --beside tries them on the tests in their own directory alone. deciding is all rooms that decide, write,
+keep state and accept reports, with a sample of 100; nightly is all of it, with samples of 40.
 `;
 
-const NIGHTLY_SAMPLE = 40;
+const SAMPLES: Readonly<Record<string, number>> = { deciding: 100, nightly: 40 };
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
@@ -44,14 +46,14 @@ async function main(): Promise<number> {
   const [what = '', name] = positionals;
   if (what === 'shipped') return (await runShipped(say, name)) ? 0 : 1;
   if (what === 'named') return (await runNamed(say, name)) ? 0 : 1;
-  const isNightly = what === 'nightly';
   const options: RoomOptions = {
-    sample: Number(values.sample ?? (isNightly ? NIGHTLY_SAMPLE : Number.POSITIVE_INFINITY)),
+    sample: Number(values.sample ?? SAMPLES[what] ?? Number.POSITIVE_INFINITY),
     seed: Number(values.seed ?? 1),
     part: values.file ?? '',
     besideOnly: values.beside ?? false,
   };
-  if (isNightly) return (await runNightly(options)) ? 0 : 1;
+  if (what === 'deciding') return (await tryRoomsThatReachNodes(say, options)) ? 0 : 1;
+  if (what === 'nightly') return (await runNightly(options)) ? 0 : 1;
   const room = roomNamed(what);
   if (room) return (await tryRoom(say, room, options)) ? 0 : 1;
   process.stderr.write(USAGE);

@@ -11,6 +11,8 @@ export type NamedMutant = {
   /** Occurs once in the file. */
   from: string;
   to: string;
+  /** The file of unit tests that must catch it. */
+  caughtBy: string;
 };
 
 const SRC = 'coordinator/src';
@@ -25,204 +27,238 @@ export const NAMED: readonly NamedMutant[] = [
     file: `${SRC}/kube/lease.ts`,
     from: 'this.#leadership.extend(startedAt);',
     to: 'this.#leadership.extend(this.#options.clock.monotonic());',
+    caughtBy: `${SRC}/kube/lease.test.ts`,
   },
   {
     name: 'the taking of the Lease counts from its answer, not from its sending',
     file: `${SRC}/kube/lease.ts`,
     from: 'this.#leadership.start(term, startedAt);',
     to: 'this.#leadership.start(term, clock.monotonic());',
+    caughtBy: `${SRC}/kube/lease.test.ts`,
   },
   {
     name: 'leadership begins by an answer that is older than the deadline',
     file: `${SRC}/kube/leadership.ts`,
     from: 'if (this.fencedInMs() === 0) return;',
     to: '',
+    caughtBy: `${SRC}/kube/leadership.test.ts`,
   },
   {
     name: 'leadership that has ended is ended again',
     file: `${SRC}/kube/leadership.ts`,
     from: 'if (this.#term === undefined) return;\n    const term',
     to: 'const term',
+    caughtBy: `${SRC}/kube/leadership.test.ts`,
   },
   {
     name: 'leadership that has run out is extended',
     file: `${SRC}/kube/leadership.ts`,
     from: 'this.check();',
     to: 'if (false) this.check();',
+    caughtBy: `${SRC}/kube/leadership.test.ts`,
   },
   {
     name: 'leadership that runs out is not ended',
     file: `${SRC}/kube/leadership.ts`,
     from: 'if (this.remainingMs() > 0) this.#armTimer();',
     to: 'this.#armTimer();',
+    caughtBy: `${SRC}/kube/leadership.test.ts`,
   },
   {
     name: 'an older record of the Lease replaces a newer one',
     file: `${SRC}/kube/lease-observer.ts`,
     from: 'if (this.#isOutdated(lease, askedAt)) return false;',
     to: '',
+    caughtBy: `${SRC}/kube/lease-observer.test.ts`,
   },
   {
     name: 'a record that was touched begins a new lease',
     file: `${SRC}/kube/lease-observer.ts`,
     from: 'if (print === this.#fingerprint) return false;',
     to: '',
+    caughtBy: `${SRC}/kube/lease-observer.test.ts`,
   },
   {
     name: 'a Lease that was made anew is not waited out',
     file: `${SRC}/kube/lease-observer.ts`,
     from: 'return this.#wasEverHeld ? now + this.#options.leaseDurationMs : this.#othersUntil;',
     to: 'return this.#othersUntil;',
+    caughtBy: `${SRC}/kube/lease-observer.test.ts`,
   },
   {
     name: 'a holder is believed a lease that is shorter than our own',
     file: `${SRC}/kube/lease-observer.ts`,
     from: 'return now + Math.max(state.durationMs, leaseDurationMs);',
     to: 'return now + state.durationMs;',
+    caughtBy: `${SRC}/kube/lease-observer.test.ts`,
   },
   {
     name: 'the audience of a token is not compared',
     file: `${SRC}/kube/token-review.ts`,
     from: 'if (!status.audiences?.includes(audience))',
     to: 'if (false)',
+    caughtBy: `${SRC}/kube/token-review.test.ts`,
   },
   {
     name: 'a node that was never heard counts in the guard of the fleet',
     file: `${SRC}/state/guard.ts`,
     from: 'count(wasHeard ? this.#heard : this.#unheard, isOverdue);',
     to: 'count(this.#heard, isOverdue);',
+    caughtBy: `${SRC}/state/guard.test.ts`,
   },
   {
     name: 'a node that was never heard counts in the guard of its pool',
     file: `${SRC}/state/guard.ts`,
     from: 'if (pool === undefined || !wasHeard) return;',
     to: 'if (pool === undefined) return;',
+    caughtBy: `${SRC}/state/guard.test.ts`,
   },
   {
     name: 'a goodbye gives time again',
     file: `${SRC}/state/freshness.ts`,
     from: 'presence.hasVoice = false;',
     to: '',
+    caughtBy: `${SRC}/state/freshness.test.ts`,
   },
   {
     name: 'a goodbye makes an agent count again that is silent',
     file: `${SRC}/state/freshness.ts`,
     from: 'presence.hasVoice && !isSilent',
     to: 'presence.hasVoice',
+    caughtBy: `${SRC}/state/fleet-silence.test.ts`,
   },
   {
     name: 'a node is silent before guards have counted it',
     file: `${SRC}/state/presence.ts`,
     from: 'nowMs >= silentMs - windowMs / 2',
     to: 'nowMs >= silentMs',
+    caughtBy: `${SRC}/state/freshness.model.test.ts`,
   },
   {
     name: 'a node that a guard lets go has no window of its own',
     file: `${SRC}/state/freshness.ts`,
     from: 'renew(presence, this.#nowMs);',
     to: '{}',
+    caughtBy: `${SRC}/state/freshness.test.ts`,
   },
   {
     name: 'a node whose agent is gone at take-over counts as one without an agent',
     file: `${SRC}/state/agent-signs.ts`,
     from: 'areStarting && (isExpected || isShown)',
     to: 'areStarting && isExpected',
+    caughtBy: `${SRC}/state/fleet-terms.test.ts`,
   },
   {
     name: 'the pod of an agent of an earlier Node says that the node was heard',
     file: `${SRC}/state/agent-signs.ts`,
     from: 'ready && createdAtMs >= node.createdAtMs',
     to: 'ready',
+    caughtBy: `${SRC}/state/fleet-silence.test.ts`,
   },
   {
     name: 'a wrong wall clock opens the startup gate of a new node',
     file: `${SRC}/decide/gate-waits.ts`,
     from: 'cameMs ?? nowMs - Math.max(0, ageMs)',
     to: 'nowMs - Math.max(0, ageMs)',
+    caughtBy: `${SRC}/decide/gate-waits.test.ts`,
   },
   {
     name: 'a slow wall clock keeps the startup gate closed',
     file: `${SRC}/decide/gate-waits.ts`,
     from: 'Math.max(0, ageMs)',
     to: 'ageMs',
+    caughtBy: `${SRC}/decide/gate-waits.test.ts`,
   },
   {
     name: 'a pod of an agent that terminates counts as an agent',
     file: `${SRC}/state/agent-signs.ts`,
     from: '.filter(({ terminating }) => !terminating)',
     to: '',
+    caughtBy: `${SRC}/state/fleet.test.ts`,
   },
   {
     name: 'a node that reported is not expected any more when its pod is gone',
     file: `${SRC}/state/fleet.ts`,
     from: 'before !== undefined || this.#agentPods.on(node).length > 0',
     to: 'this.#agentPods.on(node).length > 0',
+    caughtBy: `${SRC}/state/fleet.test.ts`,
   },
   {
     name: 'an empty address is handed to an agent',
     file: `${SRC}/state/probe-targets.ts`,
     from: ".filter((pod) => addressOf(pod, host) !== '')\n",
     to: '',
+    caughtBy: `${SRC}/state/probe-targets.test.ts`,
   },
   {
     name: 'a pod that terminates is preferred',
     file: `${SRC}/state/probe-targets.ts`,
     from: '(terminating ? 0 : 2)',
     to: '(terminating ? 2 : 0)',
+    caughtBy: `${SRC}/state/probe-targets.test.ts`,
   },
   {
     name: 'a value of another client is forced with the map that it is in',
     file: `${SRC}/write/node-turn.ts`,
     from: 'return value === undefined || value === valueIn(set, ref);',
     to: 'return true;',
+    caughtBy: `${SRC}/write/write-queue.test.ts`,
   },
   {
     name: 'the next authority signs before it can be known',
     file: `${SRC}/tls/rotation.ts`,
     from: 'if (nowMs < propagatedAtMs(state, policy)) return undefined;\n  return { action',
     to: 'return { action',
+    caughtBy: `${SRC}/tls/rotation.test.ts`,
   },
   {
     name: 'an authority that another client put there signs before it can be known',
     file: `${SRC}/tls/rotation.ts`,
     from: 'if (leaf.issuer !== authority.fingerprint && nowMs < propagatedAtMs(state, policy)) return undefined;',
     to: '',
+    caughtBy: `${SRC}/tls/rotation.test.ts`,
   },
   {
     name: 'certificates are signed before their authority is published',
     file: `${SRC}/tls/rotation.ts`,
     from: 'if (publication) return publication;',
     to: '',
+    caughtBy: `${SRC}/tls/rotation.test.ts`,
   },
   {
     name: 'a timer is set for months',
     file: `${SRC}/tls/certificate-store.ts`,
     from: 'Math.min(delayMs, LOOK_AGAIN_MS)',
     to: 'delayMs',
+    caughtBy: `${SRC}/tls/certificate-store.test.ts`,
   },
   {
     name: 'a question that was passed on is cut off when its answer has begun',
     file: `${SRC}/term/leader/ask-leader.ts`,
     from: "outgoing.once('response', (response) => {\n      cancel();",
     to: "outgoing.once('response', (response) => {",
+    caughtBy: `${SRC}/term/leader/ask-leader.test.ts`,
   },
   {
     name: 'a question that was passed on is waited for without end',
     file: `${SRC}/term/leader/ask-leader.ts`,
     from: 'clock.after(timeoutMs, abort)',
     to: 'clock.after(timeoutMs, () => {})',
+    caughtBy: `${SRC}/term/leader/ask-leader.test.ts`,
   },
   {
     name: 'an agent repeats what it saw before it stood still',
     file: 'agent/src/probes/service-monitor.ts',
     from: 'return this.#stoodStill() ? undefined : this.#tally.state;',
     to: 'return this.#tally.state;',
+    caughtBy: 'agent/src/probes/service-monitor.test.ts',
   },
   {
     name: 'what counts towards a verdict outlives a standstill',
     file: 'agent/src/probes/service-monitor.ts',
     from: 'this.#tally = NOTHING_KNOWN;\n    this.#roundsSinceFresh',
     to: 'this.#roundsSinceFresh',
+    caughtBy: 'agent/src/probes/service-monitor.test.ts',
   },
 ];
 
@@ -236,14 +272,14 @@ export function mutantOf({ name, file, from, to }: NamedMutant, text: string): M
   return { file, start, end: start + from.length, replacement: to, line, what: name };
 }
 
-/** Whether the unit tests notice every one of them. */
+/** Whether the tests named for them notice every one of them. */
 export async function runNamed(say: (line: string) => void, part = ''): Promise<boolean> {
   const chosen = NAMED.filter(({ name, file }) => name.includes(part) || file.includes(part));
   let killed = 0;
   await inCopy(async (copy) => {
     for (const named of chosen) {
       const mutant = mutantOf(named, readFileSync(path.join(ROOT, named.file), 'utf8'));
-      const run = await tryMutant(copy, mutant, { limitMs: LIMIT_MS });
+      const run = await tryMutant(copy, mutant, { limitMs: LIMIT_MS, tests: [{ paths: [named.caughtBy] }] });
       if (run.result !== 'passed') killed += 1;
       const by = run.result === 'failed' ? (run.by ?? 'no test; a file could not be loaded') : run.result;
       say(`  ${run.result === 'passed' ? 'SURVIVED' : 'killed'}  ${mutant.file}:${mutant.line}: ${named.name}: ${by}`);

@@ -52,12 +52,32 @@ function sampleOf(mutants: readonly Mutant[], size: number, random: () => number
     .map(({ mutant }) => mutant);
 }
 
+/** Rooms whose mistakes reach Nodes: nine of ten of a sample of their mutants have to die in `npm test`. */
+const REACHES_NODES = /^coordinator\/(decide|write|state|ingest)(\/|$)/;
+const REACHES_NODES_FLOOR = 90;
+
 /** Whether the share that was killed is no lower than the floor of the room. */
-export async function tryRoom(say: (line: string) => void, room: string, options: RoomOptions): Promise<boolean> {
-  const { sample, seed, part, besideOnly } = options;
-  const all = mutantsOf(room, part);
+export function tryRoom(say: (line: string) => void, room: string, options: RoomOptions): Promise<boolean> {
+  const floor = (FLOORS as Record<string, number>)[room] ?? FLOORS.default;
+  return tryAll(say, { name: room, all: mutantsOf(room, options.part), floor }, options);
+}
+
+/** The same of all rooms that decide, write, keep state and accept reports, as if they were one. */
+export function tryRoomsThatReachNodes(say: (line: string) => void, options: RoomOptions): Promise<boolean> {
+  const rooms = Object.keys(ROOM_IMPORTS).filter((room) => REACHES_NODES.test(room));
+  const all = rooms.flatMap((room) => mutantsOf(room, options.part));
+  return tryAll(say, { name: 'decide, write, state and ingest', all, floor: REACHES_NODES_FLOOR }, options);
+}
+
+type Rooms = { name: string; all: readonly Mutant[]; floor: number };
+
+async function tryAll(
+  say: (line: string) => void,
+  { name, all, floor }: Rooms,
+  { sample, seed, besideOnly }: RoomOptions,
+): Promise<boolean> {
   const chosen = sampleOf(all, sample, generator(seed));
-  say(`${room}: ${chosen.length} of ${all.length} mutants, seed ${seed}`);
+  say(`${name}: ${chosen.length} of ${all.length} mutants, seed ${seed}`);
   let survivors = 0;
   await inCopy(async (copy) => {
     const limitMs = await limitOf(copy.tests, chosen, besideOnly);
@@ -73,8 +93,7 @@ export async function tryRoom(say: (line: string) => void, room: string, options
   });
   const killed = chosen.length - survivors;
   const percent = chosen.length === 0 ? 100 : Math.floor((100 * killed) / chosen.length);
-  const floor = (FLOORS as Record<string, number>)[room] ?? FLOORS.default;
-  say(`${room}: ${killed} of ${chosen.length} killed, ${percent} %; the floor is ${floor} %`);
+  say(`${name}: ${killed} of ${chosen.length} killed, ${percent} %; the floor is ${floor} %`);
   return percent >= floor;
 }
 

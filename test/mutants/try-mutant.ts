@@ -7,14 +7,19 @@ import { type Mutation, mutated } from './mutations.ts';
 /** A mutation of a file, whose path is relative to the repository. */
 export type Mutant = Mutation & { file: string };
 
-/** `besideOnly`: only the tests in the directory of the file, and not every one that imports it. */
-export type TryOptions = { limitMs: number; besideOnly?: boolean };
+export type TryOptions = {
+  limitMs: number;
+  /** Only the tests in the directory of the file, and not every one that imports it. */
+  besideOnly?: boolean;
+  /** Only these tests. */
+  tests?: readonly WhichTests[];
+};
 
 /** The tests of the file itself first, which most mutants do not survive; then those beside it; then all that reach it. */
 export async function tryMutant(
   { directory, tests }: Copy,
   mutant: Mutant,
-  { limitMs, besideOnly = false }: TryOptions,
+  { limitMs, besideOnly = false, tests: named }: TryOptions,
 ): Promise<TestRun> {
   const file = path.join(directory, mutant.file);
   const original = readFileSync(file, 'utf8');
@@ -25,7 +30,7 @@ export async function tryMutant(
   write(mutated(original, mutant));
   try {
     const own = mutant.file.replace(/\.ts$/, '.test.ts');
-    const steps: WhichTests[] = [
+    const steps: readonly WhichTests[] = named ?? [
       ...(existsSync(path.join(directory, own)) ? [{ paths: [own] }] : []),
       { paths: [`${path.dirname(mutant.file)}/`] },
       ...(besideOnly ? [] : [{ related: [mutant.file] }]),

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { createVitest, type TestModule, type TestRunEndReason, type TestSpecification } from 'vitest/node';
+import { isInShort } from '../short.ts';
 import type { RunReply, RunRequest, WhichTests } from './kept-vitest.ts';
 
 /** No test hangs for less than the whole run may: a busy machine must not look like a test that noticed something. */
@@ -32,7 +33,8 @@ async function specificationsOf(which: WhichTests): Promise<TestSpecification[]>
   if ('paths' in which) return vitest.getRelevantTestSpecifications([...which.paths]);
   vitest.config.related = which.related.map((file) => path.resolve(file));
   try {
-    return await vitest.getRelevantTestSpecifications();
+    const found = await vitest.getRelevantTestSpecifications();
+    return found.filter(({ moduleId }) => isInShort(path.relative(process.cwd(), moduleId)));
   } finally {
     delete vitest.config.related;
   }

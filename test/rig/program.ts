@@ -5,7 +5,7 @@ import { IMAGE_ENV } from '../../deploy/image/image-env.ts';
 import { killChild, signalChild, spawnChild } from '../control-plane/child.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 
-/** Shared compile cache, so that `npm test` compiles a program once and not for each process. */
+/** Shared compile cache, so that a run of the suite compiles a program once and not for each process. */
 const { NODE_COMPILE_CACHE } = process.env;
 export const COMPILE_CACHE: Readonly<Record<string, string>> = NODE_COMPILE_CACHE ? { NODE_COMPILE_CACHE } : {};
 
