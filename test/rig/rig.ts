@@ -12,6 +12,7 @@ import type { RigCluster } from './cluster.ts';
 import { Coordinator, type CoordinatorPorts, coordinatorPorts } from './coordinator.ts';
 import { LabelHistory } from './label-history.ts';
 import type { LogLine } from './program.ts';
+import { ProgramClock } from './program-clock.ts';
 import { SimulatedNode, type SimulatedNodeOptions } from './simulated-node.ts';
 
 export type RigOptions = {
@@ -20,6 +21,11 @@ export type RigOptions = {
   /** Defaults to 1. */
   coordinators?: number;
   coordinatorArgs?: readonly string[];
+  /**
+   * How many seconds pass for the programs in a real one; defaults to 1. For leases, back-offs and graces that have no
+   * flag. Windows that are given by a flag become shorter as well; probes keep their pace, unless flags say otherwise.
+   */
+  clockSpeed?: number;
   /** How a coordinator's process is started, besides its flags. */
   coordinatorProcess?: { nodeArgs: readonly string[] };
   /** Root of the tree whose programs are started; defaults to this repository. */
@@ -38,6 +44,7 @@ export class Rig {
   readonly coordinators: Coordinator[] = [];
   readonly nodes: SimulatedNode[] = [];
   readonly history: LabelHistory;
+  readonly clock: ProgramClock;
   /** Root of the tree whose programs are started from now on; defaults to this repository. */
   root: string | undefined;
   readonly #options: RigOptions;
@@ -53,6 +60,7 @@ export class Rig {
     this.cluster = options.cluster;
     this.root = options.root;
     this.history = new LabelHistory(options.cluster.api);
+    this.clock = new ProgramClock(options.clockSpeed);
   }
 
   /** Starts everything and waits until a coordinator leads. The agents run; their labels are on the way. */
@@ -103,7 +111,7 @@ export class Rig {
         ...(this.#options.coordinatorArgs ?? []),
         ...args,
       ],
-      ...coordinatorProcess,
+      nodeArgs: [...this.clock.nodeArgs, ...(coordinatorProcess?.nodeArgs ?? [])],
       ...(onCoordinatorLog ? { onLog: (line) => onCoordinatorLog(name, line) } : {}),
     });
     this.coordinators.push(coordinator);
@@ -153,7 +161,8 @@ export class Rig {
   /** Creates a node and starts its agent. */
   async addNode(change: Partial<SimulatedNodeOptions> = {}): Promise<SimulatedNode> {
     const number = ++this.#nodesStarted;
-    const { agentArgs, namespace } = this.#options;
+    const { agentArgs = [], namespace } = this.#options;
+    const { agentProcess, ...changed } = change;
     const node = await SimulatedNode.create({
       api: this.cluster.api,
       name: `node-${number}`,
@@ -162,13 +171,20 @@ export class Rig {
       ...this.#setting,
       coordinatorUrls: this.#coordinatorUrls,
       caFile: this.caFile,
-      ...(agentArgs ? { agentArgs } : {}),
+      agentArgs: [...this.#probesInRealTime(), ...agentArgs],
       ...(namespace ? { namespace } : {}),
-      ...change,
+      ...changed,
+      agentProcess: { ...agentProcess, nodeArgs: [...this.clock.nodeArgs, ...(agentProcess?.nodeArgs ?? [])] },
     });
     this.nodes.push(node);
     node.startAgent([], this.root);
     return node;
+  }
+
+  /** The flags of agents that probe once a second: services are not faster because the programs' clock is. */
+  #probesInRealTime(): string[] {
+    const { speed } = this.clock;
+    return speed === 1 ? [] : [`--probe-period-ms=${1000 * speed}`, `--probe-timeout-ms=${1000 * speed}`];
   }
 
   node(index: number): SimulatedNode {
