@@ -19,6 +19,7 @@ export const ALONE: Readonly<Record<string, string>> = {
   'test/e2e/hardware/rules.test.ts': 'the age of reports',
   'test/e2e/kubectl/runbook-faults.test.ts': 'alerts over windows of six seconds',
   'test/e2e/kube/lease.test.ts': 'a lease of three seconds',
+  'test/e2e/main-job/real-times.test.ts': 'leases, holds and back-offs on the clock of the machine',
   'test/e2e/main-job/readiness.test.ts': 'withdrawals within one and two seconds',
   'test/e2e/pools/race.test.ts': 'pods in a race with the coordinator',
   'test/e2e/services/live.test.ts': 'a withdrawal within a second',

@@ -1,4 +1,4 @@
-import { systemClock } from '@rollcall/common/clock.ts';
+import { type Clock, systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
@@ -52,7 +52,13 @@ export function coordinatorClient(cluster: Cluster, server = ''): RecordingClien
   return recordingClient(createKubeClient(access, { userAgent: 'rollcall', maxSockets: 192, clock: systemClock }));
 }
 
-export type WriterRigOptions = { client: RecordingClient; remainingMs?: () => number; dryRun?: boolean };
+export type WriterRigOptions = {
+  client: RecordingClient;
+  remainingMs?: () => number;
+  dryRun?: boolean;
+  /** Defaults to the machine's. */
+  clock?: Clock;
+};
 
 /** The writer with the real planner and store before it, and a watch that delivers changes. */
 export type WriterRig = {
@@ -82,12 +88,12 @@ export function annotation(key: string, value: string, more: Partial<Wish> = {})
 }
 
 export function startWriterRig(cluster: Cluster, options: WriterRigOptions): WriterRig {
-  const { client, remainingMs = () => 10_000, dryRun = false } = options;
+  const { client, remainingMs = () => 10_000, dryRun = false, clock = systemClock } = options;
   const intents = new Map<string, NodeIntent>();
   const intern = createIntern<string>();
   const ofInterest = new Set<string>([KEYS_ANNOTATION]);
   const observe = (node: KubeObject) => observeNode(node, intern, ofInterest);
-  const skipped = new SkippedKeys(systemClock);
+  const skipped = new SkippedKeys(clock);
   const toldContested: ContestedKey[] = [];
   const registry = new Registry();
   const store: NodeStore = new NodeStore(({ name, next }) => (next ? writeQueue.add(name) : writeQueue.forget(name)));
@@ -107,7 +113,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
     registry,
     dryRun,
     fence: { remainingMs },
-    clock: systemClock,
+    clock,
     random: Math.random,
     logger: silentLogger(),
   });
@@ -135,7 +141,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
       );
       intents.set(name, new Map(full.map((entry) => [entryKey(entry), entry])));
       const urgent = entries.some(({ stance, ownership }) => stance === 'absent' && ownership === 'exclusive');
-      writeQueue.add(name, { priority: urgent ? 'urgent' : 'normal', dirtySinceMs: performance.now() });
+      writeQueue.add(name, { priority: urgent ? 'urgent' : 'normal', dirtySinceMs: clock.monotonic() });
     },
     until: async (name) => {
       await waitFor(`${name} to be as wanted`, () => holds(name), { timeoutMs: 30_000 });

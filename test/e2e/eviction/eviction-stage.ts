@@ -1,4 +1,4 @@
-import { systemClock } from '@rollcall/common/clock.ts';
+import { type Clock, systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
@@ -28,6 +28,8 @@ export type Replica = {
 export type ReplicaOptions = {
   stateOf: (node: string) => NodeState | undefined;
   perSecond?: number;
+  /** Defaults to the machine's. */
+  clock?: Clock;
   remainingMs?: () => number;
   /** Is called before each eviction is sent, with the name of its pod. */
   beforeEviction?: (pod: string) => Promise<void> | void;
@@ -35,12 +37,13 @@ export type ReplicaOptions = {
 
 /** The evictor and the recorder of Events as a coordinator has them, with the rights of one. */
 export function startReplica(kubeconfig: string, options: ReplicaOptions): Replica {
-  const { stateOf, perSecond = 100, remainingMs = () => 10_000, beforeEviction = () => {} } = options;
+  const { stateOf, perSecond = 100, clock = systemClock } = options;
+  const { remainingMs = () => 10_000, beforeEviction = () => {} } = options;
   const answers: string[] = [];
   const client = createKubeClient(fileAccess({ kubeconfig, master: '' }), {
     userAgent: 'rollcall-coordinator/test',
     maxSockets: 8,
-    clock: systemClock,
+    clock,
     onAnswer: (verb, code) => answers.push(`${verb} ${code}`),
   });
   const hooked: KubeClient = {
@@ -57,7 +60,7 @@ export function startReplica(kubeconfig: string, options: ReplicaOptions): Repli
   const common = {
     client: hooked,
     fence: { remainingMs },
-    clock: systemClock,
+    clock,
     random: Math.random,
     signal: controller.signal,
     logger: silentLogger(),
