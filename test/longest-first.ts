@@ -13,9 +13,6 @@ const LONGEST: readonly string[] = [
   'test/demo/demo.test.ts',
   'test/e2e/scheduler/absent.test.ts',
   'test/control-plane/control-plane.test.ts',
-  'test/e2e/hardware/coral.test.ts',
-  'test/e2e/hardware/follow-ups.test.ts',
-  'test/e2e/main-job/silence.test.ts',
   'test/chart/uninstall.test.ts',
 ];
 

@@ -5,6 +5,7 @@ import { createNamespace, type PodObject } from '../../control-plane/cluster.ts'
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { installAccess } from '../../control-plane/rbac.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
+import { ProgramClock } from '../../rig/program-clock.ts';
 import {
   allowDisruptions,
   createBudget,
@@ -166,7 +167,8 @@ describe('a budget', () => {
     await pod('guarded', { labels: { app: 'guarded' } });
     await pod('other');
     await createBudget(controlPlane, { namespace, name: 'one', app: 'guarded', allowed: 0 });
-    const { answers, metric } = lead();
+    // What a budget refuses is tried again after 10 to 20 s.
+    const { answers, metric } = lead({ clock: new ProgramClock(6) });
     await waitFor('the refusal', () => answers.includes('create 429'));
     await waitFor('the other pod', async () => (await staying(controlPlane, node)).join() === 'guarded');
     await waitFor('the Event', async () => {

@@ -10,7 +10,8 @@ import { startPolicy } from '../apply/policy.ts';
 import { keyIn, serviceIn, untilExplained } from './explained.ts';
 import { firstPod, forceDelete, probeIn } from './service-pods.ts';
 
-const STALE_AFTER_SECONDS = 5;
+/** Three seconds of the machine. */
+const STALE_AFTER_SECONDS = 12;
 const RFC3339 = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
 
 let embedded: EmbeddedRig;
@@ -20,7 +21,8 @@ beforeAll(async () => {
     nodes: 3,
     coordinators: 2,
     coordinatorArgs: [`--stale-after-seconds=${STALE_AFTER_SECONDS}`],
-    agentArgs: ['--probe-period-ms=200'],
+    agentArgs: ['--probe-period-ms=800'],
+    clockSpeed: 4,
   });
   rig = embedded.rig;
   await rig.allReady(60_000);

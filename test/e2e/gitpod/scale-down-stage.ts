@@ -48,8 +48,8 @@ export class ScaleDownStage {
     });
   }
 
-  static async start({ crd = true } = {}): Promise<ScaleDownStage> {
-    const embedded = await startEmbeddedRig({ nodes: 0 });
+  static async start({ crd = true, clockSpeed = 1 } = {}): Promise<ScaleDownStage> {
+    const embedded = await startEmbeddedRig({ nodes: 0, clockSpeed });
     const stage = new ScaleDownStage(embedded);
     // A coordinator that has found no CRD takes its time to look again.
     if (crd) await stage.whileDown(() => installWorkspaceCrd(stage.api));

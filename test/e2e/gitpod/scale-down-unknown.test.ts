@@ -8,10 +8,12 @@ import type { SimulatedNode } from '../../rig/simulated-node.ts';
 import { openTcpLink } from '../kube/tcp-link.ts';
 import { ScaleDownStage } from './scale-down-stage.ts';
 
+const CLOCK_SPEED = 4;
+
 let stage: ScaleDownStage;
 let agentNode: SimulatedNode;
 beforeAll(async () => {
-  stage = await ScaleDownStage.start({ crd: false });
+  stage = await ScaleDownStage.start({ crd: false, clockSpeed: CLOCK_SPEED });
   agentNode = await stage.rig.addNode();
 });
 afterAll(() => stage?.stop());
@@ -69,7 +71,7 @@ describe('without the CRD', () => {
     const [node, held] = [await stage.node(), await stage.node({ [SCALE_DOWN_HOLD]: 'true' })];
     await installWorkspaceCrd(stage.api);
     for (const each of [node, held]) await stage.workspace(each);
-    await stage.until(node, 'true', 30_000);
+    await stage.until(node, 'true', 30_000 / CLOCK_SPEED);
     expect((await (await stage.rig.leader()).explain(held)).workspaces).toHaveLength(1);
     await removeWorkspaceCrd(stage.api);
     await stage.until(node, undefined);

@@ -23,7 +23,7 @@ let ready: [SimulatedNode, SimulatedNode];
 let dead: SimulatedNode;
 beforeAll(async () => {
   // Longer than the 10 s that agents may wait between two attempts to reach a coordinator.
-  embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs: ['--stale-after-seconds=12'] });
+  embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs: ['--stale-after-seconds=12'], clockSpeed: 4 });
   rig = embedded.rig;
   states = new NodeStates(embedded.controlPlane.api);
   await rig.endCoordinator(await rig.leader(), 'SIGTERM');

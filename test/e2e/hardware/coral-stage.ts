@@ -28,11 +28,11 @@ export class CoralStage {
   }
 
   /** The machine has its stick where its kernel found it; here it begins without. */
-  static async start(): Promise<CoralStage> {
+  static async start(clockSpeed = 1): Promise<CoralStage> {
     const host = await unpackHost('coral-usb');
     await unplugAll(host);
-    const coordinatorArgs = [`--label-dir=${RULES}`, '--stale-after-seconds=3'];
-    const embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs });
+    const coordinatorArgs = [`--label-dir=${RULES}`, `--stale-after-seconds=${3 * clockSpeed}`];
+    const embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs, clockSpeed });
     const node = await embedded.rig.addNode({ sysfsRoot: host.sysfsRoot });
     await embedded.rig.allReady();
     return new CoralStage(host, embedded, node);

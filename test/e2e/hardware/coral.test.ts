@@ -8,7 +8,7 @@ import { CoralStage, EDGETPU, IDENTITY, PORT, USED, USED_KEY } from './coral-sta
 
 let stage: CoralStage;
 beforeAll(async () => {
-  stage = await CoralStage.start();
+  stage = await CoralStage.start(4);
 });
 afterEach(() => stage.unplugAll());
 afterAll(() => stage?.stop());

@@ -30,8 +30,9 @@ beforeAll(async () => {
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const { port } = server.address() as AddressInfo;
-  const args = ['--evict', '--eviction-delay-seconds=3', `--notify-url=127.0.0.1:${port}/told`];
-  stage = await RuleStage.start({ [TPU]: `${USB}\n` }, args);
+  // Three seconds of the machine.
+  const args = ['--evict', '--eviction-delay-seconds=12', `--notify-url=127.0.0.1:${port}/told`];
+  stage = await RuleStage.start({ [TPU]: `${USB}\n` }, args, 4);
 });
 afterAll(async () => {
   await stage?.stop();

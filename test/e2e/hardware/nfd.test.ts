@@ -35,7 +35,8 @@ beforeAll(async () => {
   featureFile = path.join(featuresDir, 'vendor');
   await mkdir(path.join(dir, 'rules/accelerators'), { recursive: true });
   await mkdir(featuresDir);
-  embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs: [`--label-dir=${path.join(dir, 'rules')}`] });
+  const coordinatorArgs = [`--label-dir=${path.join(dir, 'rules')}`];
+  embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs, clockSpeed: 4 });
   api = embedded.controlPlane.api;
   const agentArgs = [`--features-dir=${featuresDir}`];
   node = await embedded.rig.addNode({ sysfsRoot: host.sysfsRoot, agentArgs });

@@ -38,7 +38,11 @@ export class RuleStage {
   }
 
   /** `files`: content by path below the label directory. */
-  static async start(files: Record<string, string>, coordinatorArgs: readonly string[] = []): Promise<RuleStage> {
+  static async start(
+    files: Record<string, string>,
+    coordinatorArgs: readonly string[] = [],
+    clockSpeed = 1,
+  ): Promise<RuleStage> {
     const labelPrefixes = [...DEFAULT_SETTINGS.labelPrefixes, 'example.org/', 'plain', 'marked'];
     const rules = await mkdtemp(path.join(tmpdir(), 'rollcall-label-dir-'));
     const stage = new RuleStage(await embeddedCluster({ labelPrefixes }), rules);
@@ -46,7 +50,7 @@ export class RuleStage {
       await stage.write('marked', 'mark\n');
       for (const [file, content] of Object.entries(files)) await stage.write(file, content);
       const args = [`--label-dir=${rules}`, ...coordinatorArgs];
-      stage.rig = await Rig.start({ cluster: stage.cluster, nodes: 0, coordinatorArgs: args });
+      stage.rig = await Rig.start({ cluster: stage.cluster, nodes: 0, coordinatorArgs: args, clockSpeed });
       return stage;
     } catch (error) {
       await stage.stop();

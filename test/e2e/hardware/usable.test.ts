@@ -36,7 +36,7 @@ beforeAll(async () => {
   rules = await mkdtemp(path.join(tmpdir(), 'rollcall-label-dir-'));
   await mkdir(path.join(rules, 'accelerators'));
   for (const [name, content] of Object.entries(RULES)) await writeFile(path.join(rules, 'accelerators', name), content);
-  embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs: [`--label-dir=${rules}`] });
+  embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs: [`--label-dir=${rules}`], clockSpeed: 4 });
   await applyNodeServiceCrd(embedded.controlPlane);
   const device = { name: 'nvidia-gpu', minCount: 8, driver: 'nvidia' };
   await embedded.controlPlane.api.post(NODE_SERVICES, nodeService('gpu-node', { checks: [{ name: 'gpus', device }] }));

@@ -20,8 +20,8 @@ export class HoldStage {
     this.embedded = embedded;
   }
 
-  static async start({ crd = true } = {}): Promise<HoldStage> {
-    const stage = new HoldStage(await startEmbeddedRig({ nodes: 0 }));
+  static async start({ crd = true, clockSpeed = 1 } = {}): Promise<HoldStage> {
+    const stage = new HoldStage(await startEmbeddedRig({ nodes: 0, clockSpeed }));
     await createNamespace(stage.api, 'batch');
     // A coordinator that has found no CRD takes its time to look again.
     if (crd) await stage.whileDown(() => applyCrd(stage.embedded.controlPlane, 'nodeholds'));

@@ -9,7 +9,7 @@ import { HoldStage, KARPENTERS, NODE_HOLDS } from './hold-stage.ts';
 
 let stage: HoldStage;
 beforeAll(async () => {
-  stage = await HoldStage.start({ crd: false });
+  stage = await HoldStage.start({ crd: false, clockSpeed: 4 });
   await stage.whileDown(() => installWorkspaceCrd(stage.api));
 });
 afterAll(() => stage?.stop());

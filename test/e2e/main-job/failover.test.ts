@@ -4,16 +4,18 @@ import type { Coordinator } from '../../rig/coordinator.ts';
 import { type EmbeddedRig, REGISTRY_FACADE_READY, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import type { Rig } from '../../rig/rig.ts';
 
+/** real-times.test.ts measures the same in real time. */
+const CLOCK_SPEED = 4;
+const LEASE_MS = 15_000 / CLOCK_SPEED;
+
 let embedded: EmbeddedRig;
 let rig: Rig;
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 3, coordinators: 2 });
+  embedded = await startEmbeddedRig({ nodes: 3, coordinators: 2, clockSpeed: CLOCK_SPEED });
   rig = embedded.rig;
   await rig.allReady();
 });
 afterAll(() => embedded?.stop());
-
-const LEASE_MS = 15_000;
 
 /** Every agent reports to this coordinator. */
 async function heardByAll(coordinator: Coordinator): Promise<void> {

@@ -3,14 +3,24 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedRig, REGISTRY_FACADE_READY, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import type { Rig } from '../../rig/rig.ts';
 
-const STALE_AFTER_SECONDS = 6;
-/** From so long on an agent takes what it saw before for nothing, by the period of its probes and a moment more. */
-const STOOD_STILL_MS = 13_000;
+const CLOCK_SPEED = 4;
+const STALE_AFTER_SECONDS = 12;
+/** How long the window is for the machine. */
+const STALE_AFTER_MS = (STALE_AFTER_SECONDS * 1000) / CLOCK_SPEED;
+/**
+ * From so long on an agent takes what it saw before for nothing: 10 s on its own clock, after the period of its probes
+ * and a moment more.
+ */
+const STOOD_STILL_MS = 10_000 / CLOCK_SPEED + 2000;
 
 let embedded: EmbeddedRig;
 let rig: Rig;
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 10, coordinatorArgs: [`--stale-after-seconds=${STALE_AFTER_SECONDS}`] });
+  embedded = await startEmbeddedRig({
+    nodes: 10,
+    coordinatorArgs: [`--stale-after-seconds=${STALE_AFTER_SECONDS}`],
+    clockSpeed: CLOCK_SPEED,
+  });
   rig = embedded.rig;
   await rig.allReady(60_000);
 });
@@ -33,7 +43,7 @@ test('one silent agent of ten costs its node both labels after the window, and n
   await rig.history.until(node.name, REGISTRY_FACADE_READY, undefined);
   const [gone] = rig.history.since(fromMs, WS_DAEMON_READY, node.name);
   // Its last report came at most one heartbeat (a third of the window) before it was stopped.
-  expect((gone?.atMs ?? 0) - fromMs).toBeGreaterThan((STALE_AFTER_SECONDS * 1000 * 2) / 3 - 500);
+  expect((gone?.atMs ?? 0) - fromMs).toBeGreaterThan((STALE_AFTER_MS * 2) / 3 - 500);
   for (const { name } of others) expect(rig.history.since(fromMs, WS_DAEMON_READY, name)).toEqual([]);
   await node.agent?.kill('SIGCONT');
   await rig.history.until(node.name, WS_DAEMON_READY, 'true');

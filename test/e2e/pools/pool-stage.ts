@@ -65,11 +65,13 @@ export class PoolStage {
   static async start({
     crd = 'ours',
     coordinatorArgs = [],
+    clockSpeed = 1,
     fence = {},
     prepare = async () => {},
   }: {
     crd?: 'ours' | 'upstream' | 'none';
     coordinatorArgs?: readonly string[];
+    clockSpeed?: number;
     fence?: FenceSettings;
     prepare?: (stage: PoolStage) => Promise<void>;
   } = {}): Promise<PoolStage> {
@@ -78,7 +80,7 @@ export class PoolStage {
       if (crd === 'ours') await stage.installCrd();
       if (crd === 'upstream') await stage.installCrd(JSON.stringify(UPSTREAM_CRD));
       await prepare(stage);
-      stage.rig = await Rig.start({ cluster: stage.cluster, nodes: 0, coordinatorArgs });
+      stage.rig = await Rig.start({ cluster: stage.cluster, nodes: 0, coordinatorArgs, clockSpeed });
       return stage;
     } catch (error) {
       await stage.stop();

@@ -5,9 +5,13 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 import { MANAGED, POOL } from './pool-cluster.ts';
 import { PoolStage } from './pool-stage.ts';
 
+const CLOCK_SPEED = 4;
+/** More than two looks, which are 900 ms apart on the clock of the coordinator. */
+const TWO_LOOKS_MS = 3000 / CLOCK_SPEED;
+
 let stage: PoolStage;
 beforeAll(async () => {
-  stage = await PoolStage.start();
+  stage = await PoolStage.start({ clockSpeed: CLOCK_SPEED });
 });
 afterAll(() => stage?.stop());
 
@@ -30,7 +34,7 @@ async function standing(name: string): Promise<string | undefined> {
   const patches = () => controlPlane.requestTotals({ verb: 'PATCH', resource: 'nodepoollabelsets' });
   const version = async () => (await stage.readPool(name)).metadata.resourceVersion;
   const before = [await version(), await patches()];
-  await sleep(2200);
+  await sleep(TWO_LOOKS_MS);
   expect([await version(), await patches()]).toEqual(before);
   return version();
 }
@@ -155,7 +159,7 @@ test('with the CRD of upstream, which has no status, labels are set all the same
   const node = await stage.node('bare');
   await stage.until(node, { labels: { tier: 'bare' }, managed: ['tier'] });
   await waitFor('the Event', async () => (await eventsAbout('bare'))[0]);
-  await sleep(3000);
+  await sleep(TWO_LOOKS_MS);
   const leader = await stage.rig.leader();
   // Once for an object that may be gone, and once more for one that is not.
   expect(await leader.metric('rollcall_coordinator_kube_requests_total', { verb: 'patch', code: '404' })).toBe(2);

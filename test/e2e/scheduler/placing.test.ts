@@ -10,7 +10,7 @@ import { SchedulerStage, WORKSPACE_NODE } from './scheduler-stage.ts';
 
 let stage: SchedulerStage;
 beforeAll(async () => {
-  stage = await SchedulerStage.start({ nodes: 2 });
+  stage = await SchedulerStage.start({ nodes: 2, clockSpeed: 4 });
   // One more for workspaces, where nothing runs that they need, and one that is not for them.
   await createNode(stage.api, 'bare', { labels: WORKSPACE_NODE });
   await createNode(stage.api, 'plain', {});

@@ -24,10 +24,11 @@ beforeAll(async () => {
   dir = await mkdtemp(path.join(tmpdir(), 'rollcall-bad-checks-'));
   embedded = await startEmbeddedRig({
     fence: { servicePrefixes: PREFIXES },
-    coordinatorArgs: [`--services-allowed-prefixes=${PREFIXES}`, '--gitpod=false', '--stale-after-seconds=4'],
+    coordinatorArgs: [`--services-allowed-prefixes=${PREFIXES}`, '--gitpod=false', '--stale-after-seconds=12'],
     // An address that is not of this machine, as an agent in the pod network has it.
     agentArgs: ['--host-ip=198.51.100.1'],
     nodes: 1,
+    clockSpeed: 4,
   });
   node = embedded.rig.node(0);
   await applyNodeServiceCrd(embedded.controlPlane);
@@ -134,7 +135,7 @@ describe('a check that can never pass says why on the node, and the status count
     ],
     [
       'a name that does not resolve',
-      { dns: { name: 'none.invalid' }, period: '200ms', failureThreshold: 1 },
+      { dns: { name: 'none.invalid' }, period: '800ms', failureThreshold: 1 },
       'not-ready',
       /none\.invalid/,
     ],

@@ -15,7 +15,7 @@ let node: SimulatedNode;
 let fromMs: number;
 
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 1, agentArgs: ['--probe-paths=/run/rollcall-test'] });
+  embedded = await startEmbeddedRig({ nodes: 1, agentArgs: ['--probe-paths=/run/rollcall-test'], clockSpeed: 4 });
   node = embedded.rig.node(0);
   await embedded.rig.allReady();
   fromMs = performance.now();

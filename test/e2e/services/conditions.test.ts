@@ -9,7 +9,8 @@ import { type StandIn, startStandIn } from '../../stand-ins/stand-in.ts';
 import { ConditionHistory } from './condition-history.ts';
 import { applyNodeServiceCrd, conditionOf, NODE_SERVICES, nodeService } from './node-services.ts';
 
-const STALE_AFTER_SECONDS = 6;
+const CLOCK_SPEED = 4;
+const STALE_AFTER_SECONDS = 12;
 const PREFIXES = [...DEFAULT_SERVICE_PREFIXES, 'example.com/'];
 const MIRROR = 'example.com/MirrorReady';
 const OTHER = 'example.com/OtherReady';
@@ -33,6 +34,7 @@ beforeAll(async () => {
       `--stale-after-seconds=${STALE_AFTER_SECONDS}`,
     ],
     nodes: 4,
+    clockSpeed: CLOCK_SPEED,
   });
   rig = embedded.rig;
   await applyNodeServiceCrd(embedded.controlPlane);
@@ -54,7 +56,7 @@ async function startMirror(node: string): Promise<void> {
 }
 
 const killMirror = (node: string) => mirrors.get(node)?.kill('SIGKILL');
-const checks = () => [{ name: 'port', http: { port, path: '/healthz' }, period: '200ms' }];
+const checks = () => [{ name: 'port', http: { port, path: '/healthz' }, period: `${200 * CLOCK_SPEED}ms` }];
 const create = (name: string, spec: object) =>
   embedded.controlPlane.api.post(NODE_SERVICES, nodeService(name, { checks: checks(), ...spec }));
 const remove = (name: string) => embedded.controlPlane.api.delete(`${NODE_SERVICES}/${name}`);
@@ -164,7 +166,7 @@ describe('the condition of a service', () => {
     await history.until(nodeName(), MIRROR, 'Unknown');
     const [change] = history.since(fromMs, MIRROR);
     // Its last report came at most one heartbeat (a third of the window) before it was stopped.
-    expect((change?.atMs ?? 0) - fromMs).toBeGreaterThan((STALE_AFTER_SECONDS * 1000 * 2) / 3 - 500);
+    expect((change?.atMs ?? 0) - fromMs).toBeGreaterThan((STALE_AFTER_SECONDS * 1000 * 2) / 3 / CLOCK_SPEED - 500);
     expect(change?.to).toMatchObject({
       reason: 'AgentSilent',
       message: expect.stringContaining('silent for too long'),

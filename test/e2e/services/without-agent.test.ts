@@ -30,10 +30,11 @@ beforeAll(async () => {
     fence: { servicePrefixes: PREFIXES },
     coordinatorArgs: [
       `--services-allowed-prefixes=${PREFIXES}`,
-      '--stale-after-seconds=3',
+      '--stale-after-seconds=12',
       '--startup-gate-requires=on-pods,on-linux',
     ],
     nodes: 2,
+    clockSpeed: 4,
   });
   api = embedded.controlPlane.api;
   await applyNodeServiceCrd(embedded.controlPlane);
