@@ -16,18 +16,24 @@ export type EmbeddedRig = {
 };
 
 export type EmbeddedRigOptions = Omit<RigOptions, 'cluster'> &
-  Pick<ControlPlaneOptions, 'featureGates'> & { fence?: FenceSettings | 'no fence' };
+  Pick<ControlPlaneOptions, 'featureGates'> & {
+    fence?: FenceSettings | 'no fence';
+    /** Is done before a coordinator starts, which takes its time to look again for a CRD that it has not found. */
+    prepare?: (controlPlane: ControlPlane) => Promise<void>;
+  };
 
 /** A rig on a control plane of its own: what most end-to-end tests need. */
 export async function startEmbeddedRig({
   fence,
   featureGates = {},
+  prepare = async () => {},
   ...options
 }: EmbeddedRigOptions): Promise<EmbeddedRig> {
   const cluster = await embeddedCluster(fence, { featureGates });
   const { controlPlane } = cluster;
   const count = (verb: string) => controlPlane.requestTotals({ verb, resource: 'nodes', subresource: '' });
   try {
+    await prepare(controlPlane);
     const rig = await Rig.start({ ...options, cluster });
     return {
       rig,

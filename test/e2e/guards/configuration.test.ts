@@ -17,7 +17,8 @@ import { NODE_SERVICES, nodeService } from '../services/node-services.ts';
 const nodes = Array.from({ length: 14 }, (_, index) => `n${index}`);
 const AT_ONCE = 10;
 const KEPT = nodes.length - AT_ONCE;
-const DELAY = '--mass-withdrawal-delay-seconds=8';
+/** Four seconds of the machine. */
+const DELAY = '--mass-withdrawal-delay-seconds=16';
 const OF_GITPOD = 'gitpod.io/ws-daemon_ready_ns_before';
 const OF_FACT = 'fact.example.com/cpu';
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -52,7 +53,7 @@ beforeAll(async () => {
   rules = await mkdtemp(path.join(tmpdir(), 'rollcall-label-dir-'));
   await mkdir(path.join(rules, 'example.org'));
   await writeRules('x', 'x', 'example.org/a');
-  rig = await Rig.start({ cluster, nodes: 0, coordinatorArgs: [DELAY] });
+  rig = await Rig.start({ cluster, nodes: 0, coordinatorArgs: [DELAY], clockSpeed: 4 });
 });
 afterAll(async () => {
   states?.stop();

@@ -27,11 +27,11 @@ const nodes: NetworkedNode[] = [];
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: PREFIXES },
     coordinatorArgs: [`--services-allowed-prefixes=${PREFIXES}`, '--gitpod=false'],
     nodes: 0,
   });
-  await applyNodeServiceCrd(embedded.controlPlane);
   await embedded.controlPlane.api.post(
     NODE_SERVICES,
     nodeService('network', {

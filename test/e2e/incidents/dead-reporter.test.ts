@@ -26,6 +26,7 @@ let history: ConditionHistory;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: PREFIXES, allowNoExecute: 'true' },
     coordinatorArgs: [
       `--services-allowed-prefixes=${PREFIXES}`,
@@ -35,7 +36,6 @@ beforeAll(async () => {
     ],
     nodes: 4,
   });
-  await applyNodeServiceCrd(embedded.controlPlane);
   history = new ConditionHistory(embedded.controlPlane.api);
   for (const { name } of embedded.rig.nodes) {
     await report(name, 'False');

@@ -26,13 +26,13 @@ let history: ConditionHistory;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: PREFIXES },
     coordinatorArgs: [`--services-allowed-prefixes=${PREFIXES}`, '--gitpod=false'],
     nodes: 0,
   });
   api = embedded.controlPlane.api;
   history = new ConditionHistory(api);
-  await applyNodeServiceCrd(embedded.controlPlane);
   await api.post(
     NODE_SERVICES,
     nodeService('efs-csi', {

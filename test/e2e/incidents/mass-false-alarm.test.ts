@@ -29,12 +29,12 @@ let history: ConditionHistory;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: PREFIXES },
     coordinatorArgs: [`--services-allowed-prefixes=${PREFIXES}`, '--gitpod=false'],
     nodes: 0,
   });
   api = embedded.controlPlane.api;
-  await applyNodeServiceCrd(embedded.controlPlane);
   history = new ConditionHistory(api);
   for (const name of NODES) {
     await createNode(api, name);

@@ -21,7 +21,7 @@ const GATED = '--startup-gate-requires=example.com/never';
 let embedded: EmbeddedRig;
 
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs: ['--stale-after-seconds=5'], clockSpeed: 4 });
+  embedded = await startEmbeddedRig({ nodes: 0, coordinatorArgs: ['--stale-after-seconds=5'] });
   await applyNodeServiceCrd(embedded.controlPlane);
   const labels = { 'gitpod.io/workload_workspace_regular': 'true' };
   await createNode(embedded.controlPlane.api, 'broken', { labels, taints: [FOREIGN] });

@@ -27,6 +27,7 @@ let api: ApiClient;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: DEFAULT_SERVICE_PREFIXES },
     coordinatorArgs: [
       `--services-allowed-prefixes=${DEFAULT_SERVICE_PREFIXES}`,
@@ -36,7 +37,6 @@ beforeAll(async () => {
     nodes: 0,
   });
   api = embedded.controlPlane.api;
-  await applyNodeServiceCrd(embedded.controlPlane);
   await createServiceAccount(api, 'kube-system', 'default');
   for (const name of ['first', 'second', 'third']) {
     await createNode(api, name);

@@ -26,6 +26,7 @@ const mirrors = new Map<string, StandIn>();
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: PREFIXES },
     coordinators: 2,
     coordinatorArgs: [
@@ -37,7 +38,6 @@ beforeAll(async () => {
     clockSpeed: CLOCK_SPEED,
   });
   rig = embedded.rig;
-  await applyNodeServiceCrd(embedded.controlPlane);
   history = new ConditionHistory(embedded.controlPlane.api);
   port = await freePort();
   await Promise.all(rig.nodes.map(({ name }) => startMirror(name)));

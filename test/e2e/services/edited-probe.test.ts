@@ -18,12 +18,12 @@ let service: StandIn;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: PREFIXES },
     // The agent is stopped for a while, and its silence must not decide.
     coordinatorArgs: [`--services-allowed-prefixes=${PREFIXES}`, '--stale-after-seconds=120'],
     nodes: 1,
   });
-  await applyNodeServiceCrd(embedded.controlPlane);
   port = await freePort();
   node = embedded.rig.node(0);
   service = await startStandIn('http-service', { host: node.address, port });

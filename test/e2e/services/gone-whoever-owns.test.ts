@@ -14,8 +14,7 @@ const NODE = 'n';
 let embedded: EmbeddedRig;
 
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 0 });
-  await applyNodeServiceCrd(embedded.controlPlane);
+  embedded = await startEmbeddedRig({ prepare: applyNodeServiceCrd, nodes: 0 });
   await nodeWithPod(NODE);
 });
 afterAll(() => embedded?.stop());

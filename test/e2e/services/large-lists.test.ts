@@ -20,8 +20,7 @@ let server: Server;
 let port: number;
 
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 1 });
-  await applyNodeServiceCrd(embedded.controlPlane);
+  embedded = await startEmbeddedRig({ prepare: applyNodeServiceCrd, nodes: 1 });
   authority = await createCertificateAuthority('a CA');
   const { cert, key } = await authority.issue({ commonName: 'service' });
   server = createServer({ cert, key, maxHeaderSize: 64 * 1024 }, (_request, response) => response.end());

@@ -20,11 +20,11 @@ let mirror: StandIn;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: PREFIXES },
     coordinatorArgs: [`--services-allowed-prefixes=${PREFIXES}`],
     nodes: 1,
   });
-  await applyNodeServiceCrd(embedded.controlPlane);
   port = await freePort();
   node = embedded.rig.node(0);
   await startMirror();

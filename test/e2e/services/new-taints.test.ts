@@ -12,8 +12,7 @@ const APP = { app: 'driver' };
 let embedded: EmbeddedRig;
 
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 0 });
-  await applyNodeServiceCrd(embedded.controlPlane);
+  embedded = await startEmbeddedRig({ prepare: applyNodeServiceCrd, nodes: 0 });
   for (const name of NODES) await createNode(embedded.controlPlane.api, name);
 });
 

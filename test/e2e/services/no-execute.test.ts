@@ -21,13 +21,13 @@ beforeAll(async () => {
   const values = { coordinator: { config: { allowNoExecute: true } } };
   const fence = await renderChart(await ensureHelm(), values, ['--show-only', 'templates/policies/fence.yaml']);
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: 'no fence',
     coordinatorArgs: [`--stale-after-seconds=${STALE_AFTER_SECONDS}`],
     nodes: 3,
   });
   // The fence of the chart refuses the taint if it is rendered wrong.
   await applyManifest(embedded.controlPlane, fence);
-  await applyNodeServiceCrd(embedded.controlPlane);
 }, 600_000);
 
 afterAll(() => embedded?.stop());

@@ -16,8 +16,7 @@ vi.setConfig({ testTimeout: 180_000 });
 let embedded: EmbeddedRig;
 
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 1 });
-  await applyNodeServiceCrd(embedded.controlPlane);
+  embedded = await startEmbeddedRig({ prepare: applyNodeServiceCrd, nodes: 1 });
   await embedded.rig.allReady();
 });
 

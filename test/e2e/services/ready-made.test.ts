@@ -29,11 +29,11 @@ let embedded: EmbeddedRig;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: DEFAULT_SERVICE_PREFIXES },
     coordinatorArgs: [`--services-allowed-prefixes=${DEFAULT_SERVICE_PREFIXES}`],
     nodes: 1,
   });
-  await applyNodeServiceCrd(embedded.controlPlane);
 });
 
 afterAll(() => embedded?.stop());

@@ -19,11 +19,11 @@ let mirror: StandIn;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: PREFIXES },
     coordinatorArgs: [`--services-allowed-prefixes=${PREFIXES}`],
     nodes: 1,
   });
-  await applyNodeServiceCrd(embedded.controlPlane);
   port = await freePort();
   node = embedded.rig.node(0);
   mirror = await startStandIn('http-service', { host: node.address, port });

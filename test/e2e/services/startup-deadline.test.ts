@@ -15,11 +15,11 @@ let embedded: EmbeddedRig;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: PREFIXES },
     coordinatorArgs: [`--services-allowed-prefixes=${PREFIXES}`],
     nodes: 0,
   });
-  await applyNodeServiceCrd(embedded.controlPlane);
 });
 
 afterAll(() => embedded?.stop());

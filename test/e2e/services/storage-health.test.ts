@@ -11,8 +11,11 @@ const LABEL = 'service.rollcall.dev/csi';
 let embedded: EmbeddedRig;
 
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 0, featureGates: { CSIVolumeHealth: true } });
-  await applyNodeServiceCrd(embedded.controlPlane);
+  embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
+    nodes: 0,
+    featureGates: { CSIVolumeHealth: true },
+  });
 });
 
 afterAll(() => embedded?.stop());

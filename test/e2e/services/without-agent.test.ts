@@ -27,6 +27,7 @@ let uid: string;
 
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
+    prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: PREFIXES },
     coordinatorArgs: [
       `--services-allowed-prefixes=${PREFIXES}`,
@@ -37,7 +38,6 @@ beforeAll(async () => {
     clockSpeed: 4,
   });
   api = embedded.controlPlane.api;
-  await applyNodeServiceCrd(embedded.controlPlane);
   history = new ConditionHistory(api);
   for (const name of [WINDOWS, 'windows-2', 'windows-3', 'windows-4'])
     await createNode(api, name, { labels: SELECTOR.matchLabels });
