@@ -43,7 +43,8 @@ describe('when the leader', () => {
     const patches = await embedded.nodePatches();
     const { tookMs, exitCode } = await takeOver('SIGTERM');
     expect(exitCode).toBe(0);
-    expect(tookMs).toBeLessThan(LEASE_MS / 2);
+    // Before its lease can have run out: it was renewed up to 2 s before.
+    expect(tookMs).toBeLessThan(LEASE_MS * 0.8);
     expect(await embedded.nodePatches()).toBe(patches);
   });
 
