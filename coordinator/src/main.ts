@@ -8,7 +8,6 @@ import { runProgram } from '@rollcall/common/lifecycle.ts';
 import { createLogger, logLevelOf, silentLogger } from '@rollcall/common/logging.ts';
 import { startCoordinator } from './app/coordinator.ts';
 import { startPrune } from './app/prune.ts';
-import { startPruneCleanup } from './app/prune-cleanup.ts';
 import { registryFacadeCa } from './app/service-registry.ts';
 import { openRules } from './decide/rules/files/rule-directory.ts';
 import { openApiAccess } from './kube/open-api-access.ts';
@@ -26,7 +25,7 @@ const setup = await valuesOrExit(PROGRAM_NAME, async () => {
   const loaded = await loadConfig({ argv: process.argv.slice(2), env, readFile }, environment);
   if (loaded.action === 'print') return loaded;
   const config = loaded.values;
-  if (!config.prune && !config.pruneCleanup) {
+  if (!config.prune) {
     await checkCertificateFiles(config);
     await openRules(config, { keys: new KeyRegistry(config), clock: systemClock, logger: silentLogger() });
   }
@@ -34,14 +33,13 @@ const setup = await valuesOrExit(PROGRAM_NAME, async () => {
   const access = await openApiAccess({ kubeconfig, master, fields, env });
   return { action: 'run', values: { config, access, environment } };
 });
-const { jsonLog, verbose, prune, pruneCleanup } = setup.config;
+const { jsonLog, verbose, prune } = setup.config;
 const logger = createLogger({ json: jsonLog, verbose, level: logLevelOf(env['LOG_LEVEL']), component: 'coordinator' });
 const withoutEffect = settingsWithoutEffect(setup.config);
 if (withoutEffect.length > 0) logger.warn({ settings: withoutEffect }, 'Accepted settings that have no effect');
 // A Job that is told to end before nothing is left has failed, so that it is run again.
 const interruptedCode = prune ? 1 : 0;
-const startReplica = prune ? startPrune : startCoordinator;
-const start = pruneCleanup ? startPruneCleanup : startReplica;
+const start = prune ? startPrune : startCoordinator;
 await runProgram(logger, (life) => start(setup, logger, life), interruptedCode);
 
 /** Throws CONFIG_INVALID when the files are named and no good. */

@@ -102,7 +102,7 @@ describe('the Pod Security level restricted, enforced on the namespace,', () => 
 
   test('lets the pods of the defaults in', async () => {
     const found = workloads(await renderObjects(helm));
-    expect(found).toHaveLength(4);
+    expect(found).toHaveLength(3);
     for (const { name, template } of found) {
       expect([name, await waitFor('an answer', async () => [await admitted(template)])]).toEqual([name, [true]]);
     }

@@ -18,13 +18,10 @@ type Spec = Record<string, unknown> & {
   containers: { image: string; args: string[]; securityContext: Record<string, unknown> }[];
 };
 
-/** The pods of DaemonSet, Deployment, Job and test, by kind, and of the Deployment `cleanup`. */
+/** The pods of DaemonSet, Deployment, Job and test, by kind. */
 async function podsOf(values: Values): Promise<Record<string, Spec>> {
   const objects = await renderObjects(helm, values);
-  const pods = workloads(objects).map(({ kind, name, template }) => [
-    name === 'rollcall-uninstall-cleanup' ? 'cleanup' : kind,
-    template.spec,
-  ]);
+  const pods = workloads(objects).map(({ kind, template }) => [kind, template.spec]);
   return Object.fromEntries([...pods, ['Pod', find(objects, 'Pod', 'rollcall-test')['spec']]]);
 }
 
@@ -33,7 +30,7 @@ const each = <T>(pods: Record<string, Spec>, of: (spec: Spec) => T) => Object.va
 describe('pods', () => {
   test('run on nodes of the architectures of the image', async () => {
     const affinities = each(await podsOf({}), ({ affinity }) => JSON.stringify(affinity));
-    expect(affinities).toHaveLength(5);
+    expect(affinities).toHaveLength(4);
     for (const affinity of affinities) {
       expect(affinity).toContain('{"key":"kubernetes.io/arch","operator":"In","values":["amd64","arm64"]}');
     }
@@ -41,9 +38,7 @@ describe('pods', () => {
 
   test('of the coordinator run on any node if its affinity is null, as on Fargate', async () => {
     const pods = await podsOf({ coordinator: { affinity: null } });
-    expect(['Deployment', 'Job', 'Pod', 'cleanup'].filter((kind) => pods[kind] && 'affinity' in pods[kind])).toEqual(
-      [],
-    );
+    expect(['Deployment', 'Job', 'Pod'].filter((kind) => pods[kind] && 'affinity' in pods[kind])).toEqual([]);
   });
 
   test('take the registry and the secrets of a parent chart', async () => {

@@ -161,22 +161,6 @@ describe('rights', () => {
     expect(rightsOf(objects, 'Role', 'rollcall-uninstall')).toEqual([LEASE]);
   });
 
-  test('of the one who cleans up are about the objects of the uninstallation alone, and start no pod', async () => {
-    const objects = await renderObjects(helm);
-    const [both, own] = ['rollcall-uninstall/rollcall-uninstall-cleanup', 'rollcall-uninstall-cleanup'];
-    expect(rightsOf(objects, 'ClusterRole', own)).toEqual([
-      'admissionregistration.k8s.io validatingadmissionpolicies/validatingadmissionpolicybindings/rollcall-uninstall get,delete',
-      `rbac.authorization.k8s.io clusterroles/clusterrolebindings/${both} get,delete`,
-      `rbac.authorization.k8s.io clusterrolebindings/${own} patch`,
-    ]);
-    expect(rightsOf(objects, 'Role', own)).toEqual([
-      `,apps,batch,rbac.authorization.k8s.io configmaps/deployments/jobs/rolebindings/roles/serviceaccounts/${both} get,delete`,
-      `,rbac.authorization.k8s.io rolebindings/roles/serviceaccounts/${own} patch`,
-    ]);
-    const unfenced = await renderObjects(helm, { policies: { fence: { enabled: false } } });
-    expect(rightsOf(unfenced, 'ClusterRole', own).join()).not.toContain('policies');
-  });
-
   test('to the status of Nodes go where no conditions are published, and the fence shuts it', async () => {
     const objects = await renderObjects(helm, { coordinator: { config: { servicesConditions: false } } });
     for (const name of ['rollcall-coordinator', 'rollcall-uninstall']) {
@@ -188,14 +172,14 @@ describe('rights', () => {
     expect(fence.spec.variables).toContainEqual({ name: 'mayChangeConditions', expression: 'false' });
   });
 
-  test('never go to agents, and to no account but these three', () => {
+  test('never go to agents, and to no account but these two', () => {
     for (const [, objects] of renderings) {
       const bindings = objects.filter(({ kind }) => kind?.endsWith('RoleBinding')) as Binding[];
       expect(bindings.length).toBeGreaterThanOrEqual(4);
       for (const { subjects, roleRef } of bindings) {
         const name = roleRef.name.replace(/^(rollcall-coordinator)-.*/, '$1');
         expect(subjects).toEqual([{ kind: 'ServiceAccount', name, namespace: 'rollcall' }]);
-        expect(['rollcall-coordinator', 'rollcall-uninstall', 'rollcall-uninstall-cleanup']).toContain(name);
+        expect(['rollcall-coordinator', 'rollcall-uninstall']).toContain(name);
       }
       for (const { template } of workloads(objects).filter(({ kind }) => kind === 'DaemonSet')) {
         expect(template.spec).toMatchObject({
@@ -221,12 +205,12 @@ describe('every container', () => {
   test('has limits, and probes where it stays', () => {
     for (const [, objects] of renderings) {
       const found = workloads(objects);
-      expect(found.map(({ kind }) => kind).toSorted()).toEqual(['DaemonSet', 'Deployment', 'Deployment', 'Job']);
+      expect(found.map(({ kind }) => kind).toSorted()).toEqual(['DaemonSet', 'Deployment', 'Job']);
       for (const { name, template } of found) {
         for (const container of template.spec.containers) {
           expect(container.resources.limits).toMatchObject({ cpu: expect.anything(), memory: expect.anything() });
           const probes = ['startupProbe', 'livenessProbe', 'readinessProbe'].filter((probe) => probe in container);
-          expect(probes).toHaveLength(name.startsWith('rollcall-uninstall') ? 0 : 3);
+          expect(probes).toHaveLength(name === 'rollcall-uninstall' ? 0 : 3);
         }
       }
     }

@@ -41,7 +41,7 @@ afterAll(() => controlPlane?.stop());
 async function namespace(name: string, level: string): Promise<void> {
   const labels = { 'pod-security.kubernetes.io/enforce': level };
   await controlPlane.api.post('/api/v1/namespaces', { metadata: { name, labels } });
-  const accounts = ['agent', 'coordinator', 'uninstall', 'uninstall-cleanup', 'test'].map((each) => `rollcall-${each}`);
+  const accounts = ['agent', 'coordinator', 'uninstall', 'test'].map((each) => `rollcall-${each}`);
   for (const account of accounts) await createServiceAccount(controlPlane.api, name, account);
 }
 

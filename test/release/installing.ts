@@ -72,16 +72,9 @@ export async function installByManifests(cluster: RealCluster, { dir, ...release
   // The namespace and the CRDs have no such label, and stay.
   await cluster.kubectl(['delete', '-f', install, '-l', 'app.kubernetes.io/part-of=rollcall', '--cascade=foreground']);
   await cluster.kubectl(['apply', '--server-side', '-f', uninstall]);
-  await cluster.kubectl([
-    '-n',
-    NAMESPACE,
-    'wait',
-    '--for=condition=complete',
-    '--timeout=2m',
-    'job/rollcall-uninstall',
-  ]);
-  const left = () => cluster.kubectl(['get', '-f', uninstall, '--ignore-not-found', '-o', 'name']);
-  await waitFor('the objects of the uninstallation to be gone', async () => (await left()) === '', SOON);
+  const job = ['--for=condition=complete', '--timeout=2m', 'job/rollcall-uninstall'];
+  await cluster.kubectl(['-n', NAMESPACE, 'wait', ...job]);
+  await cluster.kubectl(['delete', '-f', uninstall]);
   await expectNothing(cluster);
 }
 

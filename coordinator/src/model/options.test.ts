@@ -8,7 +8,6 @@ test('by default nothing is evicted, one replica of several leads, and what is w
     evictReadiness: false,
     dryRun: false,
     prune: false,
-    pruneCleanup: false,
     gitpod: true,
     requirePod: true,
     leaderElect: true,

@@ -399,12 +399,6 @@ export const COORDINATOR_OPTIONS = {
     flagOnly: true,
     help: 'Remove everything that rollcall owns from every node, wait until it is gone, and exit.',
   },
-  pruneCleanup: {
-    type: 'boolean',
-    default: false,
-    flagOnly: true,
-    help: 'Wait until the Job of the chart has pruned, delete the objects of the uninstallation, and exit.',
-  },
   jsonLog: { type: 'boolean', default: true, short: 'j', help: 'Log in JSON; false logs plain text.' },
   verbose: { type: 'boolean', default: false, short: 'v', help: 'Log more details.' },
   config: { type: 'string', flagOnly: true, help: 'Configuration file (YAML, kind CoordinatorConfiguration).' },

@@ -137,8 +137,6 @@ export const COMPONENT_LABEL = 'component';
 
 /** The account of the Job that prunes when the release is uninstalled, and its role. */
 export const UNINSTALL_NAME = 'rollcall-uninstall';
-/** The account that deletes the objects of the uninstallation afterwards, its Deployment, and its roles. */
-export const UNINSTALL_CLEANUP_NAME = `${UNINSTALL_NAME}-cleanup`;
 
 /** Names of the objects that the coordinator keeps in its own namespace. */
 export const TLS_SECRET_NAME = 'rollcall-coordinator-tls';

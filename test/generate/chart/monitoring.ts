@@ -10,8 +10,6 @@ export type Draft = {
   condition?: string;
   /** Arguments of the helper for labels. */
   labels: string;
-  /** Text after the labels, if any. */
-  annotations?: string;
 };
 
 /** What watches the programs, by the name of its template. The arguments are what stands for values of the chart. */

@@ -3,7 +3,6 @@ import {
   notReadyTaint,
   REGISTRY_FACADE,
   readyLabel,
-  UNINSTALL_NAME,
   WS_DAEMON,
 } from '@rollcall/common/well-known.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
@@ -25,6 +24,7 @@ import { schedulerTemplate } from './scheduler.ts';
  */
 const PLACEHOLDERS = {
   ofNamespace: ['namespace: xx-namespace-xx', 'namespace: {{ .Release.Namespace | quote }}'],
+  fenceName: ['xx-fence-name-xx', '{{ index $ 1 }}'],
   namespace: ['xx-namespace-xx', '{{ .Release.Namespace }}'],
   poolNamespace: ['xx-pool-namespace-xx', '{{ include "rollcall.poolNamespace" . | quote }}'],
   label: ["'xx-label-xx'", '{{ include "rollcall.cel.labels" . }}'],
@@ -84,11 +84,6 @@ export function chartTemplates(): Record<string, string> {
       condition: '.Values.policies.startupTaint.enabled',
       labels: OF_COORDINATOR,
     },
-    'policies/fence.yaml': {
-      manifest: fencePolicies(SETTINGS),
-      condition: '.Values.policies.fence.enabled',
-      labels: OF_COORDINATOR,
-    },
     'coordinator/accelerator-rules.yaml': {
       manifest: acceleratorRulesConfigMap(SETTINGS.namespace),
       condition: '.Values.rules.accelerators',
@@ -104,27 +99,22 @@ export function chartTemplates(): Record<string, string> {
     ...crdTemplates('crds/', '.Values.crds.keep', '.Values.crds.install'),
     '_source.tpl': sourceHelpers(),
     'scheduler.yaml': schedulerTemplate(),
-    'uninstall/_fence.tpl': uninstallFence(),
+    'policies/_fence.tpl': fenceHelpers(),
     ...Object.fromEntries(rendered),
   };
 }
 
-/** The fence of the Job that uninstalls: two named templates, for the hook that brings it along. */
-function uninstallFence(): string {
-  const [policy, binding] = fencePolicies(SETTINGS, UNINSTALL_NAME)
+/** The fence as named templates, since the hook that uninstalls brings the same under another name. */
+function fenceHelpers(): string {
+  const [policy, binding] = fencePolicies(SETTINGS, word('fenceName'))
     .split(/^---\n/m)
     .slice(1)
-    .map((text) =>
-      body({ manifest: text.replace(/^#.*\n/gm, ''), labels: 'list . "uninstall"', annotations: HOOK_ANNOTATIONS }),
-    );
-  return [
-    NOTICE,
-    `{{- define "rollcall.uninstall.fence" -}}\n${policy}{{- end }}\n`,
-    `{{- define "rollcall.uninstall.fenceBinding" -}}\n${binding}{{- end }}\n`,
-  ].join('');
+    .map((text) => body(text.replace(/^#.*\n/gm, ''), 'index $ 2'));
+  const define = (name: string, text: string | undefined) =>
+    `{{- define "rollcall.fence.${name}" -}}\n{{- with index . 0 -}}\n${text}{{- end }}\n{{- end }}\n`;
+  const about = '{{- /* (list . "name" "text of its labels and annotations"). */}}\n';
+  return [NOTICE, about, define('policy', policy), define('binding', binding)].join('');
 }
-
-const HOOK_ANNOTATIONS = 'annotations:\n    {{- include "rollcall.uninstall.annotations" (list . 0) | nindent 4 }}';
 
 /** The CRDs, which Helm upgrades with the release, and leaves when it is uninstalled if the value `keep` is true. */
 export function crdTemplates(folder: string, keep: string, condition?: string): Record<string, string> {
@@ -141,18 +131,15 @@ function word(name: keyof typeof PLACEHOLDERS): string {
 }
 
 /** The template, with the labels of the chart on every object. Braces of the manifest's own are text. */
-function template({ condition, ...draft }: Draft): string {
-  const text = condition ? `{{- if ${condition} }}\n${body(draft)}{{- end }}\n` : body(draft);
-  return `${NOTICE}${text}`;
+function template({ manifest, condition, labels }: Draft): string {
+  const text = body(manifest, `include "rollcall.metadata" (${labels})`);
+  return `${NOTICE}${condition ? `{{- if ${condition} }}\n${text}{{- end }}\n` : text}`;
 }
 
-function body({ manifest, labels, annotations }: Omit<Draft, 'condition'>): string {
+/** `metadata`: expression for the text of labels and annotations. */
+function body(manifest: string, metadata: string): string {
   let text = manifest.replace(/^#.*\n/, '').replaceAll('{{', '{{ "{{" }}');
-  text = text.replace(/^metadata:\n {2}name: .*\n/gm, (head) =>
-    annotations
-      ? `${head}  labels:\n    {{- include "rollcall.labels" (${labels}) | nindent 4 }}\n  ${annotations}\n`
-      : `${head}  {{- include "rollcall.metadata" (${labels}) | nindent 2 }}\n`,
-  );
+  text = text.replace(/^metadata:\n {2}name: .*\n/gm, (head) => `${head}  {{- ${metadata} | nindent 2 }}\n`);
   for (const [placeholder, expression] of Object.values(PLACEHOLDERS)) text = text.replaceAll(placeholder, expression);
   text = text.replace(
     /^ {8}- alert: (\w+)\n( {10}.*\n)*/gm,
