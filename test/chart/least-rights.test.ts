@@ -33,6 +33,7 @@ const IN_CLUSTER = [
   'authentication.k8s.io tokenreviews create',
 ];
 const LEASE = `coordination.k8s.io leases/rollcall-coordinator ${OWN}`;
+const DEPLOYMENT = 'apps deployments/rollcall-coordinator get';
 const IN_NAMESPACE = [LEASE, ` secrets/rollcall-coordinator-tls ${OWN}`, ` configmaps/rollcall-coordinator-ca ${OWN}`];
 
 function rightsOf(objects: readonly KubeObject[], kind: string, name: string): string[] {
@@ -149,16 +150,16 @@ describe('rights', () => {
     expect([...namespacesOfPods(everything), ...namespacesOf('events', everything)]).toEqual([]);
     const lease = LEASE.replace('rollcall-coordinator', 'my-lease');
     expect(rightsOf(everything, 'Role', 'rollcall-coordinator')).toEqual([lease]);
-    expect(rightsOf(everything, 'Role', 'rollcall-uninstall')).toEqual([lease]);
+    expect(rightsOf(everything, 'Role', 'rollcall-uninstall')).toEqual([lease, DEPLOYMENT]);
   });
 
-  test('of the one who prunes are about Nodes and the Lease', async () => {
+  test('of the one who prunes are about Nodes and the Lease, and to see whether coordinators run', async () => {
     const objects = await renderObjects(helm);
     expect(rightsOf(objects, 'ClusterRole', 'rollcall-uninstall')).toEqual([
       ' nodes get,list,watch,patch',
       ' nodes/status patch',
     ]);
-    expect(rightsOf(objects, 'Role', 'rollcall-uninstall')).toEqual([LEASE]);
+    expect(rightsOf(objects, 'Role', 'rollcall-uninstall')).toEqual([LEASE, DEPLOYMENT]);
   });
 
   test('to the status of Nodes go where no conditions are published, and the fence shuts it', async () => {

@@ -91,7 +91,8 @@ test("annotations of pods are joined with the chart's own, which they do not rep
   }
 });
 
-test('the Job of an uninstallation comes to an end', async () => {
+test('the Job of an uninstallation comes to an end, and at once where it found coordinators', async () => {
   const job = find(await renderObjects(helm), 'Job', 'rollcall-uninstall');
-  expect(job['spec']).toMatchObject({ activeDeadlineSeconds: 600 });
+  const podFailurePolicy = { rules: [{ action: 'FailJob', onExitCodes: { operator: 'In', values: [2] } }] };
+  expect(job['spec']).toMatchObject({ activeDeadlineSeconds: 600, podFailurePolicy });
 });

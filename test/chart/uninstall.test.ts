@@ -244,6 +244,46 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     expect(await namesOf('rollcall-uninstall')).toEqual([]);
     await expectNothingLeft();
   });
+
+  test('does nothing while the Deployment has replicas, as where kubectl applies all that the chart renders', async () => {
+    const { api, kubectl } = controlPlane;
+    const rendered = await helm(['template', ...RELEASE, CHART]);
+    // Of the namespace and its account, which a controller would make for the pod of helm test.
+    const [kind, of] = [
+      'kind: Namespace, metadata: {name: rollcall}',
+      'kind: ServiceAccount, metadata: {name: default, namespace: rollcall}',
+    ];
+    for (const each of [kind, of]) await kubectl(['apply', '-f', '-'], { stdin: `{apiVersion: v1, ${each}}` });
+    await kubectl(['apply', '--server-side', '-f', '-'], { stdin: rendered });
+    const startCoordinator = () => runCoordinator('rollcall-coordinator', [`--label-dir=${labelDir}`]);
+    const startPrune = () => runCoordinator('rollcall-uninstall', ['--prune']);
+    const coordinator = await startCoordinator();
+    await createNode(api, 'node-3', { labels: { 'feature.node.kubernetes.io/usb-ff_18d1_9302.present': 'true' } });
+    const label = async () => (await api.get('/api/v1/nodes/node-3')).metadata.labels?.['accelerators/edgetpu'];
+    await waitFor('the label of a rule', label, { timeoutMs: 30_000 });
+    // The Lease is free, as between two leaders.
+    expect(await coordinator.kill('SIGTERM')).toBe(0);
+    const early = await startPrune();
+    expect(await early.exited(), early.tail()).toBe(2);
+    expect(early.tail()).toContain('Removed nothing');
+    expect(await label()).toBe('true');
+    const scale = (replicas: number) =>
+      kubectl(['-n', 'rollcall', 'scale', 'deployment/rollcall-coordinator', `--replicas=${replicas}`]);
+    await scale(0);
+    // It waits for a coordinator that stops, and sees an installation that began meanwhile.
+    const stopping = await startCoordinator();
+    await stopping.waitForLog('Started leading');
+    const waiting = await startPrune();
+    await waiting.waitForLog('Waited for the Lease');
+    await scale(2);
+    expect(await stopping.kill('SIGTERM')).toBe(0);
+    expect(await waiting.exited(), waiting.tail()).toBe(2);
+    expect(await label()).toBe('true');
+    await scale(0);
+    const late = await startPrune();
+    expect(await late.exited(), late.tail()).toBe(0);
+    expect(await label()).toBeUndefined();
+  });
 });
 
 /** The commands in the first block of code of a section of the manual, as words without `kubectl`. */

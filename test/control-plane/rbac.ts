@@ -45,6 +45,8 @@ const coordinatorRole: KubeObject = {
       resourceNames: ['rollcall-coordinator'],
       verbs: byName,
     },
+    // For --prune.
+    { apiGroups: ['apps'], resources: ['deployments'], resourceNames: ['rollcall-coordinator'], verbs: ['get'] },
     { apiGroups: [''], resources: ['secrets'], resourceNames: ['rollcall-coordinator-tls'], verbs: byName },
     { apiGroups: [''], resources: ['configmaps'], resourceNames: ['rollcall-coordinator-ca'], verbs: byName },
   ],

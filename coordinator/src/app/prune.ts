@@ -1,10 +1,13 @@
-import { sleep } from '@rollcall/common/clock.ts';
+import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import { type Lifecycle, stopAndExit } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
+import { COORDINATOR_DEPLOYMENT_NAME } from '@rollcall/common/well-known.ts';
 import { prunePlan } from '../decide/intent/plan-node.ts';
+import { type KubeClient, KubeStatusError } from '../kube/client.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
+import type { KubeObject } from '../kube/objects.ts';
 import { createReflector } from '../kube/reflector.ts';
 import { realDependencies } from '../kube/runtime-dependencies.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
@@ -19,10 +22,15 @@ import { kubeClient, type Setup } from './replica-context.ts';
 
 const POLL_MS = 50;
 const PROGRESS_EVERY_MS = 5000;
+const TIMEOUT_MS = 5000;
+const RETRY_MS = 1000;
+/** The Job of the chart is not run again after it. */
+const REFUSED_CODE = 2;
 
 /**
  * Takes the Lease, removes everything that rollcall owns from every node, waits until that holds, and exits with 0.
- * While other coordinators run, it waits for them to stop: they would put back what it takes away. SIGTERM ends it with 1.
+ * While other coordinators stop, it waits for the Lease. It removes nothing, and exits with 2, while their Deployment has
+ * replicas: the Job of the chart also runs where kubectl applies everything that the chart renders. SIGTERM ends it with 1.
  */
 export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle): Promise<void> {
   const { config } = setup;
@@ -40,6 +48,16 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     const node = nodes.get(name);
     return node && prunePlan(node, keys);
   };
+  let isAlone = false;
+  /** Looks whether coordinators are to run. Until it has found none, nothing is written. */
+  const look = async () => {
+    const namespace = setup.environment.ownNamespace;
+    isAlone = !(await areCoordinatorsWanted(client, namespace, { clock, signal, logger }));
+    if (isAlone || signal.aborted) return;
+    const deployment = `${namespace}/${COORDINATOR_DEPLOYMENT_NAME}`;
+    logger.error({ deployment }, 'Removed nothing: the Deployment has replicas; delete it, or scale it to 0');
+    await stopAndExit(life, logger, 'coordinators run', REFUSED_CODE);
+  };
   const election = joinElection({
     config,
     environment: setup.environment,
@@ -47,8 +65,12 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     leaderUrl: '',
     schedulerUrl: '',
     consoleUrl: '',
+    // Again: another installation may have begun while it waited for the Lease.
     onStartedLeading: () => {
-      for (const name of nodes.names()) writeQueue.add(name);
+      isAlone = false;
+      void look().then(() => {
+        for (const name of nodes.names()) writeQueue.add(name);
+      });
     },
     onStandby: () => {},
     connect,
@@ -70,7 +92,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     random,
   });
   writeQueue.serve({
-    prepare: plan,
+    prepare: (name) => (isAlone ? plan(name) : undefined),
     written: (node) => nodes.written(observeNode(node, intern, annotations)),
     contested: () => {},
     skipped: () => {},
@@ -91,6 +113,8 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
       onDelete: ({ name }) => nodes.remove(name),
     },
   });
+  await look();
+  if (signal.aborted) return;
   life.onStop('election', () => election.release(writeQueue.settled()));
   life.onStop('writes', () => writeQueue.stop());
   void watch.run();
@@ -98,7 +122,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   let saidAtMs = Number.NEGATIVE_INFINITY;
   while (!signal.aborted) {
     const unclean = nodes.names().filter((name) => plan(name) !== undefined);
-    const done = watch.hasSynced() && election.isLeading() && (unclean.length === 0 || config.dryRun);
+    const done = isAlone && watch.hasSynced() && election.isLeading() && (unclean.length === 0 || config.dryRun);
     if (done) {
       const message = config.dryRun ? 'Left every node as it is for the dry run' : 'Pruned every node';
       logger.info({ nodes: nodes.size, unclean: unclean.length }, message);
@@ -111,4 +135,24 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     }
     await sleep(clock, POLL_MS, signal);
   }
+}
+
+/** Whether the Deployment of the coordinator has replicas and is not being deleted. Asks until the API server answers. */
+async function areCoordinatorsWanted(
+  client: KubeClient,
+  namespace: string,
+  { clock, signal, logger }: { clock: Clock; signal: AbortSignal; logger: Logger },
+): Promise<boolean> {
+  const path = `/apis/apps/v1/namespaces/${namespace}/deployments/${COORDINATOR_DEPLOYMENT_NAME}`;
+  type Deployment = KubeObject & { spec?: { replicas?: number } };
+  for (; !signal.aborted; await sleep(clock, RETRY_MS, signal)) {
+    try {
+      const { metadata, spec } = await client.request<Deployment>({ method: 'GET', path, timeoutMs: TIMEOUT_MS });
+      return metadata.deletionTimestamp === undefined && spec?.replicas !== 0;
+    } catch (err) {
+      if (err instanceof KubeStatusError && err.status === 404) return false;
+      logger.warn({ err }, 'Failed to read the Deployment of the coordinator; trying again');
+    }
+  }
+  return true;
 }

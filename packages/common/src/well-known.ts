@@ -142,6 +142,7 @@ export const UNINSTALL_NAME = 'rollcall-uninstall';
 export const TLS_SECRET_NAME = 'rollcall-coordinator-tls';
 export const CA_CONFIG_MAP_NAME = 'rollcall-coordinator-ca';
 export const COORDINATOR_SERVICE_NAME = 'rollcall-coordinator';
+export const COORDINATOR_DEPLOYMENT_NAME = 'rollcall-coordinator';
 
 /** DNS name of the coordinator's Service, which is also the name that its certificate is made for. */
 export function coordinatorServerName(namespace: string): string {

@@ -1,6 +1,7 @@
 {{- /*
 After everything of the release is deleted, a Job takes what rollcall has set off the nodes. By then no coordinator leads,
-or will take the Lease back, and no policy adds labels to new nodes: so it needs no right to stop anything.
+or will take the Lease back, and no policy adds labels to new nodes: so it needs no right to stop anything. While the
+Deployment of the coordinator has replicas, as where kubectl applies this with the rest, the Job does nothing.
 
 It is behind a fence of its own, which is the same as the coordinator's: that one goes with the release.
 
