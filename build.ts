@@ -105,6 +105,9 @@ async function bundlePage(): Promise<{ html: string; inputs: string[] }> {
   return { html, inputs: Object.keys(metafile.inputs) };
 }
 
+/** Those that the image has. */
+export const IMAGE_PROGRAMS = PROGRAMS.filter(({ bundle }) => !bundle.startsWith('packages/'));
+
 export type Bundles = {
   /** Keyed by their path from the root of the repository. */
   files: { path: string; contents: Uint8Array }[];
@@ -125,10 +128,10 @@ function plain(file: string, contents: Uint8Array): Uint8Array {
 }
 
 /** Bundles each program: quicker to start, less memory, and nothing but `node` needed to run it. */
-export async function bundlePrograms(): Promise<Bundles> {
+export async function bundlePrograms(programs = PROGRAMS): Promise<Bundles> {
   const { html, inputs } = await bundlePage();
   const bundles: Bundles = { files: [], page: html, inputs: new Set(inputs) };
-  for (const { source, bundle, split = false } of PROGRAMS) {
+  for (const { source, bundle, split = false } of programs) {
     const { outputFiles, metafile } = await build({
       entryPoints: [source],
       ...(split ? { outdir: path.dirname(bundle), splitting: true } : { outfile: bundle }),

@@ -29,6 +29,12 @@ test('beside the agent is what cannot be bundled, and of it only what runs, with
   expect([...tree.keys()]).toEqual(['app/agent/main.js']);
 });
 
+test('of the programs, the image has the agent and the coordinator', async () => {
+  const { tree } = await bundledPrograms();
+  const folders = [...tree.keys()].map((file) => /^app\/([^/]+)\//.exec(file)?.[1]);
+  expect(new Set(folders)).toEqual(new Set(['agent', 'coordinator', undefined]));
+});
+
 test('the programs are bundles without source maps, with the licenses of what is in them', async () => {
   const files = ['agent/dist/main.js', 'agent/dist/main.js.map', 'coordinator/dist/main.js'].map((file) => ({
     path: file,

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { bundlePrograms } from '../../build.ts';
+import { bundlePrograms, IMAGE_PROGRAMS } from '../../build.ts';
 import { type BundledPackage, licenseTexts, packagesOf } from './bundled-packages.ts';
 import { type NpmPin, npmPackage } from './npm-packages.ts';
 import { addFile, type Tree } from './tree.ts';
@@ -10,7 +10,7 @@ export const ROOT = path.resolve(import.meta.dirname, '../..');
 export type Programs = { tree: Tree; packages: BundledPackage[] };
 
 /** The programs as bundles, with the licenses of what is in them. The same on every platform. */
-export async function bundledPrograms(bundle = bundlePrograms): Promise<Programs> {
+export async function bundledPrograms(bundle = () => bundlePrograms(IMAGE_PROGRAMS)): Promise<Programs> {
   const { files, inputs } = await bundle();
   const packages = await packagesOf(ROOT, inputs);
   const tree: Tree = new Map();

@@ -9,7 +9,7 @@ import { VERSION } from '../../packages/common/src/version.ts';
 import type { BuiltImage, ImageOptions } from '../image/image.ts';
 import { imageOf, layerOf } from '../image/oci.ts';
 import { readTar } from '../image/tar.ts';
-import { makeRelease, PLUGIN_DIR } from './artifacts.ts';
+import { makeRelease } from './artifacts.ts';
 
 const CREATED = '2026-01-02T03:04:05Z';
 
@@ -23,10 +23,22 @@ async function emptyImages({ platforms, created }: ImageOptions): Promise<BuiltI
   });
 }
 
-function madeIn(dir: string, section = VERSION, pluginDir = path.join(dir, 'not-built')) {
-  const registry = 'registry.example/team';
-  const options = { registry, dir, cacheDir: dir, created: CREATED, revision: 'abc', source: undefined, section };
-  return makeRelease(options, emptyImages, pluginDir);
+function madeIn(dir: string, section = VERSION, pluginDir = builtPlugin()) {
+  const [registry, source] = ['registry.example/team', undefined];
+  const options = { registry, dir, cacheDir: dir, created: CREATED, revision: 'abc', source, section, pluginDir };
+  return makeRelease(options, emptyImages);
+}
+
+const EXECUTABLES = ['darwin-amd64', 'darwin-arm64', 'linux-amd64', 'linux-arm64'].map(
+  (platform) => `kubectl-rollcall-${platform}`,
+);
+
+/** A directory with executables, and with what else may be there. */
+function builtPlugin(): string {
+  const dir = directory();
+  for (const file of [...EXECUTABLES, 'main.js', 'kubectl-rollcall-plan9-386'])
+    writeFileSync(path.join(dir, file), `for ${file}`);
+  return dir;
 }
 
 function directory(): string {
@@ -47,6 +59,8 @@ test('a release is images, charts, manifests and SBOMs, with the checksums of al
     ),
     'install.yaml',
     'uninstall.yaml',
+    ...EXECUTABLES.map((name) => `${name}.tar.gz`),
+    'krew.yaml',
     'SHA256SUMS',
   ]);
   expect(release.files.every((file) => existsSync(file))).toBe(true);
@@ -88,19 +102,22 @@ test('without a section in the changelog nothing is made, and nothing is removed
   expect(readdirSync(dir)).toEqual(['old.tgz']);
 });
 
-test('kubectl rollcall is offered packed for each platform that it was built for, and by krew', async () => {
-  const [dir, pluginDir] = [directory(), directory()];
-  const built = ['kubectl-rollcall-darwin-arm64', 'kubectl-rollcall-linux-amd64'];
-  for (const file of [...built, 'main.js', 'kubectl-rollcall-plan9-386', 'kubectl-rollcall-linux-amd64.old'])
-    writeFileSync(path.join(pluginDir, file), `for ${file}`);
-  const { files, checksums } = await madeIn(dir, VERSION, pluginDir);
+test('nothing is released without an executable of kubectl rollcall for each platform', async () => {
+  const pluginDir = builtPlugin();
+  rmSync(path.join(pluginDir, 'kubectl-rollcall-darwin-amd64'));
+  await expect(madeIn(directory(), VERSION, pluginDir)).rejects.toThrow('kubectl-rollcall-darwin-amd64');
+});
+
+test('kubectl rollcall is offered packed for each platform, and by krew', async () => {
+  const dir = directory();
+  const { files, checksums } = await madeIn(dir);
   const offered = files.map((file) => path.relative(dir, file)).filter((file) => /^kubectl-|krew/.test(file));
-  expect(offered).toEqual([...built.map((file) => `${file}.tar.gz`), 'krew.yaml']);
+  expect(offered).toEqual([...EXECUTABLES.map((file) => `${file}.tar.gz`), 'krew.yaml']);
 
   const { metadata, spec } = parse(readFileSync(path.join(dir, 'krew.yaml'), 'utf8'));
   expect([metadata.name, spec.version]).toEqual(['rollcall', `v${VERSION}`]);
   const sums = readFileSync(checksums, 'utf8');
-  for (const [index, name] of built.entries()) {
+  for (const [index, name] of EXECUTABLES.entries()) {
     const tree = readTar(gunzipSync(readFileSync(path.join(dir, `${name}.tar.gz`))), () => true);
     expect([...tree.keys()]).toEqual(['LICENSE', 'kubectl-rollcall']);
     expect(tree.get('kubectl-rollcall')).toEqual({ type: 'file', mode: 0o755, content: Buffer.from(`for ${name}`) });
@@ -111,11 +128,5 @@ test('kubectl rollcall is offered packed for each platform that it was built for
     expect(bin).toBe('kubectl-rollcall');
     expect(sums).toContain(`${sha256}  ${name}.tar.gz\n`);
   }
-  expect(spec.platforms).toHaveLength(built.length);
-});
-
-test('kubectl rollcall is looked for where it is built', () => {
-  const program = path.resolve(import.meta.dirname, '../../packages/kubectl-rollcall/executable/main.ts');
-  const dir = path.relative(path.resolve(import.meta.dirname, '../..'), PLUGIN_DIR);
-  expect(readFileSync(program, 'utf8')).toContain(`dir = '${dir}',`);
+  expect(spec.platforms).toHaveLength(EXECUTABLES.length);
 });

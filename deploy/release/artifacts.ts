@@ -12,9 +12,6 @@ import { notesOf } from './notes.ts';
 import { krewManifest, packPlugin } from './plugin.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-/** The directory of `npm run executables`, with one executable of kubectl rollcall for each platform. */
-export const PLUGIN_DIR = path.join(ROOT, 'packages/kubectl-rollcall/dist/executables');
-
 /** Something in the registry, and the image layout that it is pushed from. */
 type Pushed = { name: string; digest: string; layout: string };
 
@@ -43,18 +40,16 @@ export type ReleaseOptions = {
   source: string | undefined;
   /** The section of CHANGELOG.md. */
   section: string;
+  /** The directory with one executable of kubectl rollcall for each platform. */
+  pluginDir: string;
 };
 
 /**
  * Makes everything that a release consists of, without a registry: digests are known before anything is pushed. The same
  * commit and registry give the same bytes.
- * @throws {MissingInput} when something for the image cannot be had.
+ * @throws {MissingInput} when something for the image cannot be had, and an error when an executable is missing.
  */
-export async function makeRelease(
-  options: ReleaseOptions,
-  build = buildImages,
-  pluginDir = PLUGIN_DIR,
-): Promise<Release> {
+export async function makeRelease(options: ReleaseOptions, build = buildImages): Promise<Release> {
   const { registry, dir, created } = options;
   const notes = notesOf(await readFile(path.join(ROOT, 'CHANGELOG.md'), 'utf8'), options.section);
   await rm(dir, { recursive: true, force: true });
@@ -72,13 +67,11 @@ export async function makeRelease(
     files.push(path.join(dir, file));
     await writeFile(path.join(dir, file), text);
   }
-  const plugin = await packPlugin(pluginDir, dir);
-  if (plugin.length > 0) {
-    const { home, sources } = await chartMetadata();
-    const manifest = path.join(dir, 'krew.yaml');
-    await writeFile(manifest, krewManifest(plugin, { home, source: options.source ?? sources[0] }));
-    files.push(...plugin.map(({ file }) => file), manifest);
-  }
+  const plugin = await packPlugin(options.pluginDir, dir);
+  const { home, sources } = await chartMetadata();
+  const manifest = path.join(dir, 'krew.yaml');
+  await writeFile(manifest, krewManifest(plugin, { home, source: options.source ?? sources[0] }));
+  files.push(...plugin.map(({ file }) => file), manifest);
   const checksums = path.join(dir, 'SHA256SUMS');
   await writeFile(checksums, await checksumsOf(files));
   await writeFile(path.join(dir, 'NOTES.md'), notes);

@@ -6,6 +6,7 @@ import { VERSION } from '../../packages/common/src/version.ts';
 import { imageCacheDir } from '../image/cached-input.ts';
 import { commit } from '../image/commit.ts';
 import { makeRelease } from './artifacts.ts';
+import { buildPlugin } from './plugin.ts';
 
 const TRIAL = path.resolve(import.meta.dirname, '../../test/release/main.ts');
 
@@ -16,6 +17,7 @@ Makes the files of a release of version ${VERSION}, which publish.sh publishes.
   --registry HOST/PATH    for image and charts (or the variable REGISTRY), such as registry.example.com/rollcall
   --tag TAG               what was tagged; refused unless it is v${VERSION}
   --source URL            the repository, for labels and the manifest of krew
+  --plugin DIR            executables of kubectl rollcall that were built and signed before (built now)
   --out DIR               where everything is written (deploy/release/dist)
   --dry-run               all of it and the publication, with a registry and a key of its own, and an installation on real nodes
 `;
@@ -24,6 +26,7 @@ const OPTIONS = {
   registry: { type: 'string' },
   tag: { type: 'string' },
   source: { type: 'string' },
+  plugin: { type: 'string' },
   out: { type: 'string', default: path.join(import.meta.dirname, 'dist') },
   'dry-run': { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -56,6 +59,7 @@ async function release(settings: ReturnType<typeof parseArgs<{ options: typeof O
     revision,
     source,
     section: VERSION,
+    pluginDir: settings.plugin ?? buildPlugin(),
   });
   for (const { name, digest } of [made.image, made.chart, made.crdChart]) process.stdout.write(`${name}@${digest}\n`);
 }

@@ -1,4 +1,5 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { VERSION } from '../../packages/common/src/version.ts';
 import { hexOf } from '../image/cached-input.ts';
@@ -6,18 +7,29 @@ import { compress } from '../image/oci.ts';
 import { writeTar } from '../image/tar.ts';
 import { addFile, type Tree } from '../image/tree.ts';
 
-const LICENSE = path.resolve(import.meta.dirname, '../../LICENSE');
-const EXECUTABLE = /^kubectl-rollcall-(linux|darwin)-(amd64|arm64)$/;
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const LICENSE = path.join(ROOT, 'LICENSE');
+const PLATFORMS = ['darwin', 'linux'].flatMap((os) => ['amd64', 'arm64'].map((arch) => ({ os, arch })));
 const DESCRIPTION = 'Shows what rollcall knows about nodes, and why';
 
 type PluginArchive = { os: string; arch: string; file: string; sha256: string };
 
-/** Packs each executable of kubectl rollcall in `from` with its license, as `kubectl-rollcall-OS-ARCH.tar.gz` in `to`. */
+/** Builds the executables of kubectl rollcall, as `npm run executables` does, and returns their directory. */
+export function buildPlugin(): string {
+  const dir = path.join(ROOT, 'packages/kubectl-rollcall/dist/executables');
+  for (const args of [['build.ts'], ['packages/kubectl-rollcall/executable/main.ts', dir]])
+    execFileSync(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
+  return dir;
+}
+
+/**
+ * Packs each executable of kubectl rollcall in `from` with its license, as `kubectl-rollcall-OS-ARCH.tar.gz` in `to`.
+ * @throws when one is missing.
+ */
 export async function packPlugin(from: string, to: string): Promise<PluginArchive[]> {
   const archives: PluginArchive[] = [];
-  for (const name of (await readdir(from).catch(() => [])).toSorted()) {
-    const [, os, arch] = EXECUTABLE.exec(name) ?? [];
-    if (os === undefined || arch === undefined) continue;
+  for (const { os, arch } of PLATFORMS) {
+    const name = `kubectl-rollcall-${os}-${arch}`;
     const tree: Tree = new Map();
     addFile(tree, 'LICENSE', await readFile(LICENSE));
     addFile(tree, 'kubectl-rollcall', await readFile(path.join(from, name)), 0o755);

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { imageCacheDir } from '../../deploy/image/cached-input.ts';
 import { commit } from '../../deploy/image/commit.ts';
 import { makeRelease, type Release, type ReleaseOptions } from '../../deploy/release/artifacts.ts';
+import { buildPlugin } from '../../deploy/release/plugin.ts';
 import { VERSION } from '../../packages/common/src/version.ts';
 import { type Environment, readEnvironment } from '../control-plane/environment.ts';
 import { run } from '../control-plane/run.ts';
@@ -62,6 +63,7 @@ async function build(registry: string, dir: string, environment: Environment): P
     cacheDir: imageCacheDir(environment.variables),
     source: undefined,
     section: VERSION,
+    pluginDir: await step('the plugin', async () => buildPlugin()),
   };
   const release = await step('built', () => makeRelease(options));
   await step('built again, with the same digests', async () => {
