@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import { KEYS_ANNOTATION, MANAGED_LABELS_ANNOTATION, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ApiError, type KubeObject } from '../control-plane/api-client.ts';
 import { createNamespace, createNode, type NodeObject, requestToken } from '../control-plane/cluster.ts';
@@ -11,6 +11,7 @@ import { waitFor } from '../control-plane/wait-for.ts';
 import { refusalOf } from '../e2e/pools/pool-cluster.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { Program } from '../rig/program.ts';
+import { startNamespaceController } from './namespace-controller.ts';
 import { CHART, everythingOn, fileOf, OPERATOR } from './render.ts';
 
 const DEPLOYMENT = '/apis/apps/v1/namespaces/rollcall/deployments/rollcall-coordinator';
@@ -20,6 +21,7 @@ const SECRET = '/api/v1/namespaces/rollcall/secrets/rollcall-coordinator-tls';
 const CA = '/api/v1/namespaces/rollcall/configmaps/rollcall-coordinator-ca';
 const RELEASE = ['rollcall', '--namespace', 'rollcall'];
 const MANUAL = path.resolve(import.meta.dirname, '../../packages/docs/how-to/uninstall.md');
+const KEYS = '["label:accelerators/edgetpu"]';
 const VALUES = { coordinator: { config: { startupGateRequires: ['gold'] } } };
 
 describe.each([3, 4] as const)('a release of Helm %d', (major) => {
@@ -97,6 +99,24 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     await controlPlane.api.patch(`${JOB}/status`, { status: { startTime: now, ...outcome, conditions } });
   }
 
+  test('says which flag an upgrade needs where values are new, and can change the priority of its pods', async () => {
+    const { kubeconfig } = controlPlane;
+    const older = path.join(dir, 'older');
+    await cp(CHART, older, { recursive: true });
+    const values = path.join(older, 'values.yaml');
+    await writeFile(values, (await readFile(values, 'utf8')).replace(/\nuninstall:\n.*?\n(?=\S)/s, '\n'));
+    for (const folder of ['uninstall', 'values']) await rm(path.join(older, 'templates', folder), { recursive: true });
+    await helm(['install', ...RELEASE, older, '--create-namespace'], { kubeconfig });
+    const upgrade = ['upgrade', ...RELEASE, CHART, '--set', 'priorityClass.value=7'];
+    const refused = helm([...upgrade, '--reuse-values'], { kubeconfig });
+    await expect(refused).rejects.toThrow(/uninstall: is missing; .* use --reset-then-reuse-values/);
+    expect(await namesOf('rollcall-1000000')).toEqual(['priorityclass.scheduling.k8s.io/rollcall-1000000']);
+    await helm([...upgrade, '--reset-then-reuse-values'], { kubeconfig });
+    expect(await namesOf('rollcall-7')).toEqual(['priorityclass.scheduling.k8s.io/rollcall-7']);
+    expect(await namesOf('rollcall-1000000')).toEqual([]);
+    await helm(['uninstall', ...RELEASE, '--no-hooks'], { kubeconfig });
+  });
+
   test('works with the rights that it has, and leaves no trace on nodes', async () => {
     const { api, kubeconfig } = controlPlane;
     const install = ['install', ...RELEASE, CHART, '--create-namespace', '--values', '-'];
@@ -154,6 +174,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     expect(metadata.annotations ?? {}).toEqual({});
     expect(spec.taints ?? []).toEqual([]);
     await expectNothingLeft();
+    expect(await exists(`${POOL}/pool1`)).toBe(true);
   }, 120_000);
 
   /** What only Kubernetes 1.36 has. */
@@ -175,7 +196,6 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     const selected = ['get', kinds.join(','), '-A', '-l', 'app.kubernetes.io/name=rollcall', '-o', 'json'];
     const { items } = JSON.parse(await controlPlane.kubectl(selected)) as { items: KubeObject[] };
     expect(items.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([]);
-    expect(await exists(`${POOL}/pool1`)).toBe(true);
   }
 
   /** Objects of every kind whose name begins with this. */
@@ -242,6 +262,37 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     expect(lines).toHaveLength(9);
     expect(lines.slice(-2).join()).toMatch(/^validatingadmissionpolicybinding.*,validatingadmissionpolicy\./);
     expect(await namesOf('rollcall-uninstall')).toEqual([]);
+    await expectNothingLeft();
+  });
+
+  test('leaves nothing either if its namespace was deleted first, once it is installed again and uninstalled', async () => {
+    const { api, kubectl, kubeconfig } = controlPlane;
+    await helm(['install', ...RELEASE, CHART, '--create-namespace'], { kubeconfig });
+    await createNode(api, 'node-4');
+    // As the coordinator wrote it.
+    const metadata = {
+      name: 'node-4',
+      labels: { 'accelerators/edgetpu': 'true' },
+      annotations: { [KEYS_ANNOTATION]: KEYS },
+    };
+    const applied = { apiVersion: 'v1', kind: 'Node', metadata };
+    await api.patch('/api/v1/nodes/node-4?fieldManager=rollcall', applied, 'application/apply-patch+yaml');
+    const controller = await startNamespaceController(controlPlane);
+    await kubectl(['delete', 'namespace', 'rollcall', '--timeout=60s']).finally(() => controller.kill('SIGKILL'));
+    expect((await namesOf('rollcall-')).length).toBeGreaterThan(5);
+    const [install = [], uninstall = []] = commandsBelow('If the namespace was deleted first');
+    const values = install.indexOf('--values');
+    await helm(
+      install.toSpliced(values, 2).map((word) => (word === 'deploy/chart' ? CHART : word)),
+      { kubeconfig },
+    );
+    const uninstalled = helm(uninstall, { kubeconfig });
+    await waitFor('the Job', () => exists(JOB), { timeoutMs: 60_000 });
+    const prune = await runCoordinator('rollcall-uninstall', ['--prune']);
+    expect(await prune.exited(), prune.tail()).toBe(0);
+    await endJob('Complete');
+    await uninstalled;
+    expect((await api.get('/api/v1/nodes/node-4')).metadata.labels).not.toHaveProperty('accelerators/edgetpu');
     await expectNothingLeft();
   });
 

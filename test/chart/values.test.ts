@@ -27,6 +27,19 @@ beforeAll(async () => {
 describe('values are refused', () => {
   const wrong: [string, Values, RegExp][] = [
     ['that do not exist', { agnet: {} }, /agnet/],
+    ...['https://registry.example.com', 'oci://a', 'a b', 'a:5000:1', 'a//b'].flatMap((registry): typeof wrong => [
+      [`of the registry ${registry}`, { image: { registry } }, /registry/],
+      [`of the registry ${registry} of a parent chart`, { global: { imageRegistry: registry } }, /imageRegistry/],
+    ]),
+    ['of an image with a scheme', { image: { repository: 'https://a/rollcall' } }, /repository/],
+    ['of an image with a tag', { image: { repository: 'a/rollcall:1' } }, /repository/],
+    ['of a tag that is none', { image: { tag: 'a/b' } }, /tag/],
+    [
+      'of which one is missing',
+      { scheduler: { port: null } },
+      /scheduler\.port: is missing; .*--reset-then-reuse-values/,
+    ],
+    ['of which a section is missing', { uninstall: null }, /uninstall: is missing; .*--reset-then-reuse-values/],
     ['that no option has', { agent: { config: { probePeriod: 1 } } }, /probePeriod/],
     ['that the chart itself sets', { coordinator: { config: { leaseName: 'mine' } } }, /leaseName/],
     ['of the wrong type', { coordinator: { replicas: 'two' } }, /replicas/],
@@ -197,7 +210,14 @@ describe('values are refused', () => {
   test('at every level, as every object of the schema is closed or of one kind of value', () => {
     const schema = JSON.parse(readFileSync(path.join(CHART, 'values.schema.json'), 'utf8')) as Schema;
     const handedOn = ['affinity', 'topologySpreadConstraints[]', 'scrapers[]', 'objectSelector', 'global'];
-    const ofPods = ['updateStrategy', 'dnsConfig', 'hostAliases[]', 'podSecurityContext', 'containerSecurityContext'];
+    const ofPods = [
+      'updateStrategy',
+      'initContainers[]',
+      'dnsConfig',
+      'hostAliases[]',
+      'podSecurityContext',
+      'containerSecurityContext',
+    ];
     const lists = ['extraEnv[]', 'extraVolumes[]', 'extraVolumeMounts[]', 'extraObjects[]', 'egress.agent[]'];
     const more = ['egress.coordinator[]', 'relabelings[]', 'metricRelabelings[]'];
     const allowed = [...handedOn, ...ofPods, ...lists, ...more];

@@ -19,7 +19,7 @@
 {{- /* What all pods have in common; (list . .Values.agent). */}}
 {{- define "rollcall.pod" -}}
 {{- $root := index . 0 -}}
-{{- $of := pick (index . 1) "nodeSelector" "dnsPolicy" "dnsConfig" "hostAliases" "hostUsers" -}}
+{{- $of := pick (index . 1) "nodeSelector" "dnsPolicy" "dnsConfig" "hostAliases" "hostUsers" "runtimeClassName" -}}
 {{- $secrets := $root.Values.image.pullSecrets -}}
 {{- range ($root.Values.global | default dict).imagePullSecrets -}}
 {{- $secrets = append $secrets (ternary (dict "name" .) . (kindIs "string" .)) -}}
@@ -54,7 +54,12 @@
 
 {{- define "rollcall.priorityClassName" -}}
 {{- $root := index . 0 -}}
-{{- index . 1 | default (ternary "rollcall" "" $root.Values.priorityClass.create) -}}
+{{- index . 1 | default (ternary (include "rollcall.priorityClass" $root) "" $root.Values.priorityClass.create) -}}
+{{- end }}
+
+{{- /* The value of a PriorityClass cannot change: another value is another PriorityClass. */}}
+{{- define "rollcall.priorityClass" -}}
+rollcall-{{ .Values.priorityClass.value | int64 }}
 {{- end }}
 
 {{- /* Whatever a service may put on a node must not keep the pods away that take it off: its key is data. */}}

@@ -11,7 +11,7 @@ import {
   TOLERATIONS,
 } from './kubernetes.ts';
 import { AGENT_CHART_OPTIONS } from './options.ts';
-import { POD_VALUES } from './pod-values.ts';
+import { POD_VALUES, probeValues } from './pod-values.ts';
 import { configuration, count, flag, leaf, section, text } from './value.ts';
 
 const COMMAND = {
@@ -84,10 +84,14 @@ export const AGENT_VALUES = section('The agent, on every node.', {
     [{ operator: 'Exists' }],
   ),
   affinity: leaf('Affinity of the pods; by default they avoid virtual nodes.', ANY_OBJECT, ON_REAL_NODES),
+  daemonSetAnnotations: leaf('Annotations of the DaemonSet.', ANNOTATIONS, {}),
   podLabels: leaf('Additional labels of the pods.', LABELS, {}),
   podAnnotations: leaf('Annotations of the pods.', ANNOTATIONS, {}),
-  serviceAccountAnnotations: leaf('Annotations of the service account.', ANNOTATIONS, {}),
   ...POD_VALUES,
+  ...probeValues(
+    { periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 60 },
+    { periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 2 },
+  ),
   terminationGracePeriodSeconds: count('Time for the last report when the agent stops, in seconds.', 15, 1, 300),
   extraArgs: leaf('Additional arguments of the program.', { type: 'array', items: { type: 'string' } }, []),
   extraEnv: leaf('Additional environment variables, as in a container of Kubernetes.', OBJECTS, []),

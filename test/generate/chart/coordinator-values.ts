@@ -9,7 +9,7 @@ import {
   TOLERATIONS,
 } from './kubernetes.ts';
 import { COORDINATOR_CHART_OPTIONS } from './options.ts';
-import { POD_VALUES } from './pod-values.ts';
+import { POD_VALUES, probeValues } from './pod-values.ts';
 import { configuration, count, flag, leaf, section, text } from './value.ts';
 
 /** With which flags of V8 the coordinator runs. */
@@ -34,6 +34,14 @@ export const COORDINATOR_VALUES = section('The coordinator. One replica leads, t
   podDisruptionBudget: section('Number of replicas that may be drained at once.', {
     enabled: flag('Install a PodDisruptionBudget.', true),
     maxUnavailable: leaf('Number or percentage of replicas.', { ...PODS_OR_SHARE, pattern: '^[0-9]+%$' }, 1),
+    minAvailable: leaf(
+      'Number or percentage of replicas that must stay, instead of maxUnavailable.',
+      PODS_OR_SHARE,
+      '',
+    ),
+    unhealthyPodEvictionPolicy: text('Whether replicas that are not ready may always be evicted.', 'AlwaysAllow', {
+      enum: ['AlwaysAllow', 'IfHealthyBudget'],
+    }),
   }),
   resources: leaf('Resources of the container.', RESOURCES, {
     requests: { cpu: '100m', memory: '128Mi' },
@@ -64,11 +72,23 @@ export const COORDINATOR_VALUES = section('The coordinator. One replica leads, t
     enabled: flag('Install a FlowSchema and a priority level for its Lease and TokenReviews.', true),
   }),
   topologySpreadConstraints: leaf('Spread of the replicas; empty: over nodes and zones if possible.', OBJECTS, []),
+  deploymentAnnotations: leaf('Annotations of the Deployment.', ANNOTATIONS, {}),
   podLabels: leaf('Additional labels of the pods.', LABELS, {}),
   podAnnotations: leaf('Annotations of the pods.', ANNOTATIONS, {}),
-  serviceAccountAnnotations: leaf('Annotations of the service account.', ANNOTATIONS, {}),
   serviceAnnotations: leaf('Annotations of the Service.', ANNOTATIONS, {}),
+  serviceIpFamilyPolicy: text('IP family policy of the Service; empty: that of the cluster.', '', {
+    enum: ['', 'SingleStack', 'PreferDualStack', 'RequireDualStack'],
+  }),
+  serviceIpFamilies: leaf(
+    'IP families of the Service; empty: those of the cluster.',
+    { type: 'array', items: { enum: ['IPv4', 'IPv6'] } },
+    [],
+  ),
   ...POD_VALUES,
+  ...probeValues(
+    { periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 120 },
+    { periodSeconds: 3, timeoutSeconds: 5, failureThreshold: 2 },
+  ),
   terminationGracePeriodSeconds: count('Time to finish writes and to release the Lease, in seconds.', 15, 1, 300),
   extraArgs: leaf('Additional arguments of the program.', { type: 'array', items: { type: 'string' } }, []),
   extraEnv: leaf('Additional environment variables, as in a container of Kubernetes.', OBJECTS, []),

@@ -18,6 +18,14 @@ export function keyed(pattern: string, schema: Schema): Schema {
 export const LABELS = keyed(QUALIFIED_NAME, { type: 'string', pattern: LABEL_VALUE });
 export const ANNOTATIONS = keyed(QUALIFIED_NAME, { type: 'string' });
 
+const IMAGE_PATH = '[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*';
+const HOST = '([A-Za-z0-9.-]+|\\[[0-9A-Fa-f:]+\\])(:[0-9]+)?';
+/** What comes before the name of an image: a host, a port and a path, without a scheme. */
+export const REGISTRY_OR_NONE = `^(${HOST}(/${IMAGE_PATH})?/?)?$`;
+/** Name of an image, without a tag and a digest. */
+export const REPOSITORY = `^(${HOST}/)?${IMAGE_PATH}$`;
+export const TAG_OR_NONE = '^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$';
+
 /** An absolute path that the API server takes for a volume and a mount: without "." and ".." between slashes. */
 export const PATH = '(/([^/,:.][^/,:]*|[.][^/,:.][^/,:]*|[.][.][^/,:]+))+';
 /** What the label of a key begins with. */

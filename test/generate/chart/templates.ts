@@ -17,6 +17,8 @@ import { acceleratorRulesConfigMap } from '../rules/files.ts';
 import { REAL_NODES } from './kubernetes.ts';
 import { type Draft, monitoringDrafts } from './monitoring.ts';
 import { schedulerTemplate } from './scheduler.ts';
+import type { Section, ValueNode } from './value.ts';
+import { CHART_VALUES } from './values.ts';
 
 /**
  * What stands in a manifest where the chart puts something: a word that no manifest has, and the template for it. The
@@ -168,10 +170,27 @@ function sourceHelpers(): string {
     watchRoles: watchRoles(),
     watchTerms: watchTerms(),
     nodes: REAL_NODES,
+    values: requiredValues(CHART_VALUES),
   };
   const defined = Object.entries(constants).map(([name, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     return `{{- define "rollcall.source.${name}" -}}${text}{{- end }}\n`;
   });
   return `${NOTICE}${defined.join('')}`;
+}
+
+/**
+ * Paths of the values that have to be there: sections, and scalars that are not null. A map or a list that the user has
+ * removed by null means the default of Kubernetes.
+ */
+function requiredValues({ fields }: Section): string[] {
+  return Object.entries(fields).flatMap(([name, node]) => [
+    ...(isRequired(node) ? [name] : []),
+    ...(node.kind === 'section' ? requiredValues(node).map((each) => `${name}.${each}`) : []),
+  ]);
+}
+
+function isRequired(node: ValueNode): boolean {
+  if (node.kind !== 'leaf') return true;
+  return !node.hidden && ['string', 'number', 'boolean'].includes(typeof node.default);
 }

@@ -17,6 +17,9 @@ import {
   NAMES,
   OBJECTS,
   PREFIX,
+  REGISTRY_OR_NONE,
+  REPOSITORY,
+  TAG_OR_NONE,
 } from './kubernetes.ts';
 import { GITPOD_OPTIONS } from './options.ts';
 import { optionSchema } from './schema.ts';
@@ -61,9 +64,11 @@ const RULE_FILES = keyed('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$', { ty
 /** Every value of the chart. Its values.yaml, its schema and the table on its page are made from this. */
 export const CHART_VALUES = section('Values of the chart rollcall.', {
   image: section('The image, which contains both programs.', {
-    registry: text('Registry of the image; empty: the default of the nodes.', ''),
-    repository: text('Name of the image.', 'rollcall', { minLength: 1 }),
-    tag: text('Tag of the image; empty: the version of the chart.', ''),
+    registry: text('Registry of the image, without a scheme; empty: the default of the nodes.', '', {
+      pattern: REGISTRY_OR_NONE,
+    }),
+    repository: text('Name of the image.', 'rollcall', { pattern: REPOSITORY }),
+    tag: text('Tag of the image; empty: the version of the chart.', '', { pattern: TAG_OR_NONE }),
     digest: text('Digest of the image, such as sha256:…; overrides the tag.', '', {
       pattern: '^(sha256:[0-9a-f]{64})?$',
     }),
@@ -228,7 +233,7 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
   priorityClass: section('Priority of the pods.', {
     create: flag('Create a PriorityClass for the pods that have none of their own.', true),
     value: count(
-      'Value of the PriorityClass, which preempts no pods; where agents may preempt, set agent.priorityClassName to system-node-critical. To change the value, delete the PriorityClass first.',
+      'Value of the PriorityClass rollcall-VALUE, which preempts no pods; where agents may preempt, set agent.priorityClassName to system-node-critical.',
       1_000_000,
       0,
       1_000_000_000,
@@ -269,10 +274,14 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
     ),
   }),
   extraObjects: leaf('Additional objects, whose text may contain templates.', OBJECTS, []),
-  global: hidden(
-    'Values that a parent chart shares with this chart: imageRegistry replaces image.registry, and imagePullSecrets (names, or objects with a name) are added to image.pullSecrets.',
-    'object',
-  ),
+  global: {
+    ...leaf(
+      'Values that a parent chart shares with this chart: imageRegistry replaces image.registry, and imagePullSecrets (names, or objects with a name) are added to image.pullSecrets.',
+      { ...ANY_OBJECT, properties: { imageRegistry: { type: 'string', pattern: REGISTRY_OR_NONE } } },
+      undefined,
+    ),
+    hidden: true,
+  },
   enabled: ENABLED,
 });
 
