@@ -17,7 +17,7 @@ export const FOREIGN_FLAGS: readonly string[] = `
 /** Flags of scripts in this repository, which document them themselves. */
 export const SCRIPT_FLAGS: readonly string[] = `
   app-only audit-log beside binaries-only check compare console-url debian-mirror edit file help idle-seconds list minutes nodes once platform pre
-  kind nth port print-config profile reference relock rounds sample scheduler seed serve socket verify version without-real-nodes write
+  kind nth port plugin print-config profile reference relock rounds sample scheduler seed serve socket verify version without-real-nodes write
 `
   .split(/\s+/)
   .filter(Boolean);

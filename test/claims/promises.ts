@@ -52,7 +52,7 @@ export const PROMISES: readonly SecurityPromise[] = [
   { area: 'Logs', promise: 'Control characters are spelled out.', file: 'packages/common/src/logging.test.ts', test: 'for people spells out in every field, key and message: %s' },
   { area: 'Clear text', promise: 'Credentials go to no API server in clear text.', file: 'coordinator/src/main.process.test.ts', test: 'a coordinator that would send its token in clear text ends with 2 and one line, which names %s' },
   { area: 'Least privilege', promise: 'The coordinator has the listed rights and no others.', file: RIGHTS, test: 'of the coordinator are these and no others' },
-  { area: 'Least privilege', promise: 'The agent has no rights.', file: RIGHTS, test: 'never go to agents, and to no account but these three' },
+  { area: 'Least privilege', promise: 'The agent has no rights.', file: RIGHTS, test: 'never go to agents, and to no account but these two' },
   { area: 'Console', promise: 'A console on loopback answers only requests to loopback.', file: 'coordinator/src/answer/console/console-server.test.ts', test: 'answers nothing to a request for the host %j, which a page of another origin may have sent' },
   { area: 'Console', promise: 'The page runs only its own script.', file: 'coordinator/src/answer/console/page.test.ts', test: 'the policy lets in what is in the page, and nothing else' },
   { area: 'Console', promise: 'The page loads nothing from elsewhere.', file: 'test/browser/hostile.test.ts', test: 'reach no other address from the page, even where they run in it' },
