@@ -51,7 +51,6 @@ export const AXES: Readonly<Record<string, readonly Values[]>> = {
         deploymentAnnotations: { 'example.com/c': '1' },
         initContainers: [{ name: 'first', image: 'first' }],
         livenessProbe: { failureThreshold: 9 },
-        runtimeClassName: 'runc',
         serviceAccountLabels: { b: '1' },
         serviceIpFamilyPolicy: 'PreferDualStack',
         hostAliases: [{ ip: '10.0.0.1', hostnames: ['notify.example.com'] }],
