@@ -25,6 +25,7 @@ export function createServiceRegistry(
     allowNoExecute: config.allowNoExecute,
     conditions: config.servicesConditions,
     allowedConditions: config.allowCondition,
+    agentProbesPerSecond: config.agentProbesPerSecond,
     impliedBy: (labels) => rules?.ruleSet.dependents(labels) ?? new Set(),
     intolerantPod: (service) => intolerantPod(service, servicePods),
     podsRevision: () => servicePods.revision,
