@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import { PodsByNamespace } from './pods-by-namespace.ts';
 
-type Pod = { uid: string; namespace: string; name: string; node: string };
+type Pod = { uid: string; namespace: string; name: string; node: string; labels: Record<string, string> };
+
+const NO_LABELS = {};
 
 function pod(namespace: string, name: string, node = 'n'): Pod {
-  return { uid: `${namespace}-${name}`, namespace, name, node };
+  return { uid: `${namespace}-${name}`, namespace, name, node, labels: NO_LABELS };
 }
 
 function started(lostIsUnknown = false) {
