@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { WS_DAEMON_LABEL, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
-import { sortPoolLabels } from './pool-keys.ts';
+import { POOL_KEYS_BYTES_MAX, sortPoolLabels } from './pool-keys.ts';
 
 const keys = registryOf({
   watchedServices: [WS_DAEMON_SERVICE],
@@ -112,4 +112,22 @@ describe('as Pipeline’s validator has it', () => {
   test('PL-5 values have the syntax of label values', () => {
     expect(['value', 'value.*-/', ''].filter((value) => isAccepted('key', value))).toEqual(['value', '']);
   });
+});
+
+test('labels that would take too much of a node are refused by the order of keys, and the others are set', () => {
+  const keys = Array.from(
+    { length: 100 },
+    (_, index) => `${'d'.repeat(63)}.${'d'.repeat(63)}.${'d'.repeat(63)}.x/${'k'.repeat(57)}-${1000 + index}`,
+  );
+  const labels = Object.fromEntries(keys.map((key) => [key, 'v'.repeat(63)]));
+  const { accepted, refused } = sortPoolLabels(
+    { labels, pool: 'a' },
+    { keys: registryOf(), domains: [], allowedPrefixes: [] },
+  );
+  const bytes = [...accepted].reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+  expect(bytes).toBeLessThanOrEqual(POOL_KEYS_BYTES_MAX);
+  expect([...accepted.keys(), ...refused.map(({ key }) => key)]).toEqual(keys);
+  expect(refused[0]?.reason).toBe(
+    'does not fit: the labels of a pool can have 32 KiB with their values, in the order of their keys; remove labels',
+  );
 });

@@ -33,6 +33,9 @@ export function reservedKeys(keys: KeyRegistry, settings: PoolSettings): Reserve
   };
 }
 
+/** Bytes of a pool's labels with their values, in the list of keys of a node; the fence admits 128 KiB for all kinds. */
+export const POOL_KEYS_BYTES_MAX = 32 * 1024;
+
 export type RefusedKey = { key: string; reason: string };
 
 type PoolSet = { labels: Readonly<Record<string, string>>; pool: string };
@@ -50,11 +53,16 @@ export function sortPoolLabels(
 ): SortedPoolLabels {
   const accepted = new Map<string, string>();
   const refused: RefusedKey[] = [];
+  let bytes = 0;
   for (const [key, value] of Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (value === pool && reserved.keys.namesPool(key, poolPosition)) continue;
-    const reason = problemOf(key, value, { reserved, poolPosition });
-    if (reason === undefined) accepted.set(key, value);
-    else refused.push({ key, reason });
+    const size = `"label:${key}":"pool",${value}`.length;
+    const reason =
+      problemOf(key, value, { reserved, poolPosition }) ?? (bytes + size > POOL_KEYS_BYTES_MAX ? TOO_MANY : undefined);
+    if (reason === undefined) {
+      accepted.set(key, value);
+      bytes += size;
+    } else refused.push({ key, reason });
   }
   return { accepted, refused };
 }
@@ -74,6 +82,8 @@ export function poolLabelSorter(reserved: ReservedKeys): (set: PoolSet, poolPosi
     return sorted;
   };
 }
+
+const TOO_MANY = `does not fit: the labels of a pool can have ${POOL_KEYS_BYTES_MAX / 1024} KiB with their values, in the order of their keys; remove labels`;
 
 function problemOf(
   key: string,

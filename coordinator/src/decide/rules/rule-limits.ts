@@ -1,6 +1,5 @@
 import { globMatches, isGlob } from '../../model/inventory/glob.ts';
 import type { Predicate } from '../../model/inventory/predicate.ts';
-import { listedKey } from '../../state/node-keys.ts';
 import type { RuleProblem } from './parse-rule-file.ts';
 import type { Rule } from './rule-graph.ts';
 
@@ -92,5 +91,5 @@ function weightOf(predicate: Predicate): number {
 /** The entry of its label in the list, with the longer origin, and its longest value. */
 function bytesOf({ label, conditions = [] }: Rule): number {
   const value = conditions.reduce((longest, each) => Math.max(longest, each.value.length), 0);
-  return listedKey('label', label).length + '"":"rule:service",'.length + value;
+  return label.length + '"label:":"rule:service",'.length + value;
 }

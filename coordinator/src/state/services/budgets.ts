@@ -2,8 +2,6 @@ import { SERVICE_LIST_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import type { LabelSelector } from '../../model/label-selector.ts';
 import { probeChecksOf, type Service, type ServiceProbe, singleChecksOf } from '../../model/services.ts';
 import { wireProbe } from '../../model/wire-probe.ts';
-import { listedKey, type Origin } from '../node-keys.ts';
-import { taintText } from '../started-services.ts';
 
 /** Why a NodeService is not in force: one word for machines, and a sentence for people. */
 export type Refusal = { reason: string; message: string };
@@ -82,13 +80,13 @@ function probesPerSecondOf({ periodMilliseconds = 1000 }: ServiceProbe): number 
 function bytesOnNode({ name, publish, origin }: Service): number {
   const { label, taint, condition } = publish;
   const uid = origin.kind === 'object' ? origin.uid : '';
-  const listed: Origin = origin.kind === 'object' ? `service:${uid}` : 'gitpod';
+  const listed = origin.kind === 'object' ? `service:${uid}` : 'gitpod';
   const entries = [
-    ...(label === undefined ? [] : [[listedKey('label', label), listed]]),
-    ...(taint ? [[listedKey('taint', taint.key), listed]] : []),
-    ...(condition === undefined ? [] : [[listedKey('condition', condition), listed]]),
+    ...(label === undefined ? [] : [[`label:${label}`, listed]]),
+    ...(taint ? [[`taint:${taint.key}`, listed]] : []),
+    ...(condition === undefined ? [] : [[`condition:${condition}`, listed]]),
     ...(origin.kind === 'object' ? [[name, uid]] : []),
-    ...(origin.kind === 'object' && taint ? [[uid, taintText(taint)]] : []),
+    ...(origin.kind === 'object' && taint ? [[uid, `${taint.key}=${taint.value}:${taint.effect}`]] : []),
   ];
   return entries.reduce((sum, [key = '', value = '']) => sum + key.length + value.length + '"":"",'.length, 0);
 }
