@@ -52,7 +52,9 @@ function podKinds(servicePods: PodsByNamespace<ObservedPod>): PodsIn {
       const ofLabels = kinds.get(pod.labels) ?? new Map<object, Map<string, ObservedPod>>();
       kinds.set(pod.labels, ofLabels);
       const alike = ofLabels.get(pod.tolerations) ?? new Map<string, ObservedPod>();
-      ofLabels.set(pod.tolerations, alike.set(`${pod.terminating} ${pod.daemonSet}`, pod));
+      ofLabels.set(pod.tolerations, alike);
+      const rest = `${pod.terminating} ${pod.daemonSet}`;
+      if (!alike.has(rest)) alike.set(rest, pod);
     }
     const found = [...kinds.values()].flatMap((each) => [...each.values()].flatMap((alike) => [...alike.values()]));
     known.set(namespace, found);
