@@ -110,7 +110,8 @@ export class PodsByNamespace<T extends Labelled> {
         const [before, after] = change.map((pod) => (pod?.node === node ? pod : undefined));
         this.#onNode.delete(node);
         const selected = this.#selected.get(node);
-        if (selected) this.#selected.set(node, afterChange(selected, before, after));
+        if (selected && this.#countOn(node) >= MANY) this.#selected.set(node, afterChange(selected, before, after));
+        else this.#selected.delete(node);
         if (this.#listing && (before || !this.#listing.has(node))) this.#listing.set(node, [before, after]);
       }
       if (!this.#listing) this.#listener.changed(...change);
@@ -136,6 +137,10 @@ export class PodsByNamespace<T extends Labelled> {
       onDelete: (pod: T) => entry.pods.remove(pod),
       ...(lostIsUnknown ? { onLost } : {}),
     };
+  }
+
+  #countOn(node: string): number {
+    return this.#namespaces.values().reduce((sum, { pods }) => sum + pods.on(node).length, 0);
   }
 
   /** Takes in all pods, and tells each node once. */
