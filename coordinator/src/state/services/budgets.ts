@@ -121,11 +121,19 @@ class Load {
   }
 }
 
+const NO_VALUES: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+const known = new WeakMap<LabelSelector, ReadonlyMap<string, ReadonlySet<string>>>();
+
 /** The values that a selector asks for, by label. */
-function valuesOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): Map<string, Set<string>> {
+function valuesOf(selector: LabelSelector | undefined): ReadonlyMap<string, ReadonlySet<string>> {
+  if (!selector) return NO_VALUES;
+  const before = known.get(selector);
+  if (before) return before;
+  const { matchLabels = {}, matchExpressions = [] } = selector;
   const asked = new Map(Object.entries(matchLabels).map(([key, value]) => [key, new Set([value])]));
   for (const { key, operator, values = [] } of matchExpressions)
     if (operator === 'In' && !asked.has(key)) asked.set(key, new Set(values));
+  known.set(selector, asked);
   return asked;
 }
 
