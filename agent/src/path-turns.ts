@@ -6,6 +6,9 @@ const RUNNING_MAX = 3;
 /** Why a path was not looked at: these others had not answered when its time was over. */
 export type NoTurn = { hanging: readonly string[] };
 
+/** Mounts that come are known after so long; until then a path on one counts as on the mount above it. */
+const MOUNTS_KNOWN_MS = 5000;
+
 type Waiting = { path: string; start: () => void };
 
 /**
@@ -13,8 +16,17 @@ type Waiting = { path: string; start: () => void };
  * mount, and `RUNNING_MAX` in all. A path that hangs is not asked again before it answers.
  */
 export class PathTurns {
-  readonly #running = new Set<string>();
-  readonly #waiting: Waiting[] = [];
+  readonly #readMountinfo: () => string;
+  /** The device of each path that is looked at. */
+  readonly #running = new Map<string, string>();
+  /** By device, in order; the device that had a turn is the last. */
+  readonly #waiting = new Map<string, Set<Waiting>>();
+  #mounts: ReadonlyMap<string, string> = new Map();
+  #mountsReadMs = Number.NEGATIVE_INFINITY;
+
+  constructor(readMountinfo = readOwnMountinfo) {
+    this.#readMountinfo = readMountinfo;
+  }
 
   /**
    * Waits until `path` may be looked at; the caller then calls `end` when the look has ended. Resolves to `NoTurn` when
@@ -22,20 +34,22 @@ export class PathTurns {
    */
   begin(path: string, signal: AbortSignal): Promise<NoTurn | undefined> {
     return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      const device = this.#running.get(path) ?? deviceOf(path, this.#knownMounts());
+      const queue = this.#waiting.get(device) ?? new Set();
       const onAbort = () => {
-        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        this.#leave(device, queue, waiting);
         if (this.#running.has(path)) reject(signal.reason);
-        else resolve({ hanging: [...this.#running] });
+        else resolve({ hanging: [...this.#running.keys()] });
       };
       const start = () => {
         signal.removeEventListener('abort', onAbort);
-        this.#running.add(path);
+        this.#running.set(path, device);
         resolve(undefined);
       };
       const waiting = { path, start };
-      if (signal.aborted) return reject(signal.reason);
       signal.addEventListener('abort', onAbort, { once: true });
-      this.#waiting.push(waiting);
+      this.#waiting.set(device, queue.add(waiting));
       this.#startNext();
     });
   }
@@ -45,20 +59,30 @@ export class PathTurns {
     this.#startNext();
   }
 
+  /** Passes over at most the devices that are looked at, which are few. */
   #startNext(): void {
-    for (const waiting of [...this.#waiting]) {
-      if (this.#isBlocked(waiting.path)) continue;
-      this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
-      waiting.start();
+    for (const [device, queue] of this.#waiting) {
+      if (this.#running.size >= RUNNING_MAX) return;
+      const [next] = queue;
+      if (!next || this.#running.has(next.path) || [...this.#running.values()].includes(device)) continue;
+      this.#leave(device, queue, next);
+      if (this.#waiting.delete(device)) this.#waiting.set(device, queue);
+      next.start();
     }
   }
 
-  #isBlocked(path: string): boolean {
-    if (this.#running.size === 0) return false;
-    if (this.#running.size >= RUNNING_MAX || this.#running.has(path)) return true;
-    const mounts = readMounts();
-    const device = deviceOf(path, mounts);
-    return [...this.#running].some((other) => deviceOf(other, mounts) === device);
+  #leave(device: string, queue: Set<Waiting>, waiting: Waiting): void {
+    queue.delete(waiting);
+    if (queue.size === 0) this.#waiting.delete(device);
+  }
+
+  #knownMounts(): ReadonlyMap<string, string> {
+    const nowMs = performance.now();
+    if (nowMs - this.#mountsReadMs >= MOUNTS_KNOWN_MS) {
+      this.#mounts = parseMountinfo(this.#readMountinfo());
+      this.#mountsReadMs = nowMs;
+    }
+    return this.#mounts;
   }
 }
 
@@ -79,7 +103,7 @@ export function unlessAborted<T>(
 }
 
 /** The text of mountinfo, which the kernel writes from memory; '' on systems other than Linux: one mount for all. */
-function readMounts(): string {
+function readOwnMountinfo(): string {
   try {
     return readFileSync('/proc/self/mountinfo', 'utf8');
   } catch {
@@ -88,21 +112,25 @@ function readMounts(): string {
 }
 
 /**
- * The number of the device that is mounted where `path` is, by name alone: a look at the path itself could hang. Format:
+ * The number of the device at each mount point; of several at one point, the last one covers the others. Format:
  * proc_pid_mountinfo(5).
  */
-export function deviceOf(path: string, mountinfo: string): string {
-  let device = '';
-  let longest = 0;
-  for (const line of mountinfo.split('\n')) {
+export function parseMountinfo(text: string): Map<string, string> {
+  const devices = new Map<string, string>();
+  for (const line of text.split('\n')) {
     const [, , number = '', , escaped] = line.split(' ', 5);
     if (escaped === undefined) continue;
     const point = escaped.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
-    const isAbove = point === '/' || path === point || path.startsWith(`${point}/`);
-    // Of several at one point, the last one covers the others.
-    if (!isAbove || point.length < longest) continue;
-    device = number;
-    longest = point.length;
+    devices.set(point, number);
   }
-  return device;
+  return devices;
+}
+
+/** The device that is mounted where `path` is, by name alone: a look at the path itself could hang. */
+export function deviceOf(path: string, mounts: ReadonlyMap<string, string>): string {
+  for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
+    const device = mounts.get(at);
+    if (device !== undefined) return device;
+  }
+  return mounts.get('/') ?? '';
 }

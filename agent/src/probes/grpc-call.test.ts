@@ -2,7 +2,8 @@ import { getEventListeners } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { callGrpc, type GrpcConnection, openGrpcConnection } from './grpc-call.ts';
+import { callGrpc } from './grpc-call.ts';
+import { Http2Connection } from './http2-connection.ts';
 import { createGrpcServer, type GrpcAnswer } from './testing/grpc-server.ts';
 import { eventually, within } from './testing/limits.ts';
 import { closedTarget, listenOnLoopback } from './testing/servers.ts';
@@ -14,17 +15,16 @@ async function connected(answer: (request: Uint8Array) => GrpcAnswer) {
   const server = await listenOnLoopback(createGrpcServer({ [METHOD]: answer }));
   onTestFinished(server.close);
   let closes = 0;
-  const connection = openGrpcConnection(server, () => {
+  const connection = new Http2Connection(server, () => {
     closes += 1;
   });
   onTestFinished(() => {
-    connection.session.destroy();
     connection.socket.destroy();
   });
   return { server, connection, closes: () => closes };
 }
 
-function listeners({ socket }: GrpcConnection, signal: AbortSignal): number[] {
+function listeners({ socket }: Http2Connection, signal: AbortSignal): number[] {
   return [socket.listenerCount('error'), getEventListeners(signal, 'abort').length];
 }
 
@@ -52,9 +52,10 @@ describe('a call of gRPC', () => {
     });
     const running = await listenOnLoopback(server);
     onTestFinished(running.close);
-    const connection = openGrpcConnection(running, () => {});
+    const connection = new Http2Connection(running, () => {});
     onTestFinished(() => void connection.socket.destroy());
-    await callGrpc(connection, METHOD, new Uint8Array(300).fill(9), within(5000));
+    const call = callGrpc(connection, METHOD, new Uint8Array(300).fill(9), within(5000));
+    await expect(call).rejects.toThrow('answered with no message of gRPC');
     expect(heard).toMatchObject([
       { headers: { ':method': 'POST', ':path': METHOD, 'content-type': 'application/grpc', te: 'trailers' } },
     ]);
@@ -86,7 +87,7 @@ describe('a call of gRPC', () => {
     const [errors = 0] = listeners(connection, controller.signal);
     controller.abort(reason);
     await expect(call).rejects.toBe(reason);
-    expect(listeners(connection, controller.signal)).toEqual([errors - 1, 0]);
+    expect(listeners(connection, controller.signal)).toEqual([errors, 0]);
     await expect(callGrpc(connection, METHOD, new Uint8Array(0), controller.signal)).rejects.toBe(reason);
   });
 
@@ -101,7 +102,7 @@ describe('a call of gRPC', () => {
   it('over a connection that reached only itself counts as refused', async () => {
     const { host, port } = await closedTarget();
     let closes = 0;
-    const connection = openGrpcConnection(
+    const connection = new Http2Connection(
       { host, port },
       () => {
         closes += 1;

@@ -1,4 +1,5 @@
-import { callGrpc, type GrpcConnection, openGrpcConnection } from './grpc-call.ts';
+import { callGrpc } from './grpc-call.ts';
+import { Http2Connection } from './http2-connection.ts';
 import { FRESH_EVERY_ROUNDS, KeptConnection } from './kept-connection.ts';
 import { createProbe, type ProbeAnswer } from './probe.ts';
 import { SocketFile } from './socket-file.ts';
@@ -32,15 +33,12 @@ class GrpcLine implements Line {
   /** The one that is asked, if it is a socket file. */
   readonly #file: SocketFile;
   readonly #probe: Probe;
-  readonly #kept: KeptConnection<GrpcConnection>;
+  readonly #kept: KeptConnection<Http2Connection>;
 
   constructor(check: GrpcCheck, { clock, paths }: ProbeTools, onLost: () => void) {
     this.#check = check;
     this.#file = new SocketFile(paths);
-    this.#kept = new KeptConnection(({ session, socket }) => {
-      session.destroy();
-      socket.destroy();
-    }, onLost);
+    this.#kept = new KeptConnection(({ socket }) => socket.destroy(), onLost);
     this.#probe = createProbe(check.protocol, clock, (target, signal) => this.#attempt(target, signal));
   }
 
@@ -67,6 +65,7 @@ class GrpcLine implements Line {
       if (opened.isOther) this.#kept.release();
       address = opened.address;
     }
+    if (this.#kept.current?.isUsable === false) this.#kept.drop();
     const reused = this.#kept.current;
     if (!reused) return await this.#call(this.#connect(address), signal);
     try {
@@ -78,14 +77,10 @@ class GrpcLine implements Line {
     }
   }
 
-  async #call(connection: GrpcConnection, signal: AbortSignal): Promise<ProbeAnswer> {
+  async #call(connection: Http2Connection, signal: AbortSignal): Promise<ProbeAnswer> {
     const { method, message, judge, explain } = this.#check;
     try {
       const reply = await callGrpc(connection, method, message, signal);
-      if ('other' in reply) {
-        this.#kept.drop();
-        return { healthy: false, says: reply.other };
-      }
       if (reply.status === 0) return tryJudge(judge, reply.message);
       const name = STATUS_NAMES[reply.status] ?? `gRPC status ${reply.status}`;
       return { healthy: false, says: `${explain[name] ?? 'answered with an error'} (${name})` };
@@ -95,8 +90,8 @@ class GrpcLine implements Line {
     }
   }
 
-  #connect(address: ProbeAddress): GrpcConnection {
-    const connection = openGrpcConnection(address, () => this.#kept.lost(connection));
+  #connect(address: ProbeAddress): Http2Connection {
+    const connection = new Http2Connection(address, () => this.#kept.lost(connection));
     this.#kept.keep(connection);
     return connection;
   }

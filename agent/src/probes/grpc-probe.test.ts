@@ -98,7 +98,7 @@ describe('a probe of gRPC health', () => {
       };
       more();
     });
-    expect(await ask(server)).toBe('soft: grpc closed the connection without an answer');
+    expect(await ask(server)).toBe('soft: grpc answered with more than 4096 bytes');
   });
 
   it('has proof when no process listens, and when the connection is reset', async () => {

@@ -21,6 +21,17 @@ export class ProbeTimeout extends Error {
   }
 }
 
+/** An answer that shows what a peer does wrong. The message is the same for the same fault, and follows its address. */
+export class BadAnswer extends Error {
+  constructor(says: string) {
+    super(says);
+    this.name = 'BadAnswer';
+  }
+}
+
+/** Characters of evidence; more than any sentence of a probe has. */
+const EVIDENCE_MAX = 1024;
+
 /**
  * A probe out of one way to ask. Who is refused or reset asks once more at once, so that a single reset by a busy
  * service is no proof; the second time it is (`hard`). The abort signal bounds both attempts together.
@@ -32,7 +43,7 @@ export function createProbe(protocol: string, clock: Clock, attempt: ProbeAttemp
     if (finding.cut) finding = await ask(attempt, target, signal);
     return {
       verdict: finding.verdict,
-      evidence: `${protocol} ${formatTarget(target)} ${finding.says}`,
+      evidence: `${protocol} ${formatTarget(target)} ${finding.says}`.slice(0, EVIDENCE_MAX),
       ...(finding.verdict === 'unknown' ? {} : { latencyMs: clock.monotonic() - startMs }),
     };
   };
@@ -67,6 +78,7 @@ function verdictOf({ healthy, isProof, isUnknown }: ProbeAnswer): ProbeResult['v
 /** Tells failures apart by code alone: messages hold addresses, ports and pointers that differ from time to time. */
 function explainFailure(error: unknown, signal: AbortSignal, isLocal: boolean): Finding {
   if (signal.aborted) return { verdict: 'soft', says: explainAbort(signal.reason), cut: false };
+  if (error instanceof BadAnswer) return { verdict: 'soft', says: error.message, cut: false };
   const { code, syscall, name } = error as NodeJS.ErrnoException;
   if (code === 'ECONNREFUSED') {
     const says = isLocal ? 'has no listener' : 'refused the connection twice';

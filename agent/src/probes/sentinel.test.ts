@@ -88,7 +88,9 @@ describe('Sentinel', () => {
     );
     onTestFinished(() => sentinel.release());
     sentinel.hold(server);
-    expect(asked).toEqual([{ host: server.host, port: server.port, keepAlive: true, keepAliveInitialDelay: 15_000 }]);
+    expect(asked).toMatchObject([
+      { host: server.host, port: server.port, keepAlive: true, keepAliveInitialDelay: 15_000 },
+    ]);
   });
 
   it('can be told to hold again from within the callback', async () => {

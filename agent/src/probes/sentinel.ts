@@ -1,11 +1,7 @@
-import { connect as connectSocket, type Socket } from 'node:net';
-import { type Connect, isConnectedToItself, socketAddress } from './exchange.ts';
+import type { Socket } from 'node:net';
+import type { Connect } from './exchange.ts';
+import { limitReads, openKeptSocket, readLimitOf } from './kept-socket.ts';
 import type { ProbeAddress } from './types.ts';
-
-/** So that a peer that vanished without a word is noticed in minutes, by the kernel. */
-const KEEP_ALIVE_MS = 15_000;
-/** More than any greeting of a server. A peer that talks on is no peer to sit idle with. */
-const RECEIVED_BYTES_MAX = 64 * 1024;
 
 /**
  * Holds one idle connection to a service, because the kernel closes it the moment that the process dies. It does not
@@ -13,11 +9,11 @@ const RECEIVED_BYTES_MAX = 64 * 1024;
  */
 export class Sentinel {
   readonly #onClosed: () => void;
-  readonly #connect: Connect;
+  readonly #connect: Connect | undefined;
   #socket: Socket | undefined;
 
   /** `onClosed` is called once for each connection that the other side closed, reset or did not take. */
-  constructor(onClosed: () => void, connect: Connect = connectSocket) {
+  constructor(onClosed: () => void, connect?: Connect) {
     this.#onClosed = onClosed;
     this.#connect = connect;
   }
@@ -29,8 +25,8 @@ export class Sentinel {
 
   /** Connects, unless a connection is held or under way. */
   hold(target: ProbeAddress): void {
-    if (this.#socket) return;
-    const socket = this.#connect({ ...socketAddress(target), keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS });
+    if (this.#socket) return readLimitOf(this.#socket)?.rest();
+    const socket = openKeptSocket(target, this.#connect);
     this.#socket = socket;
     const lose = () => {
       socket.destroy();
@@ -38,15 +34,9 @@ export class Sentinel {
       this.#socket = undefined;
       this.#onClosed();
     };
-    // Whichever comes first; 'error' is listened to for as long as the socket lives.
+    // Whichever comes first; reading is what makes the end of the stream known.
     socket.on('error', lose).on('end', lose).on('close', lose);
-    socket.on('connect', () => {
-      if (isConnectedToItself(socket)) lose();
-    });
-    // Reading is what makes the end of the stream known.
-    socket.on('data', () => {
-      if (socket.bytesRead > RECEIVED_BYTES_MAX) lose();
-    });
+    limitReads(socket);
   }
 
   /** Closes the connection, if any, without calling back. */
