@@ -25,7 +25,8 @@ describe('deviceOf', () => {
   });
 
   it('takes everything for one device where nothing is known of mounts', () => {
-    expect(deviceOf('/a', new Map())).toBe(deviceOf('/b', new Map()));
+    const none = parseMountinfo('');
+    expect(deviceOf('/a', none)).toBe(deviceOf('/b', none));
   });
 });
 

@@ -21,7 +21,7 @@ export class PathTurns {
   readonly #running = new Map<string, string>();
   /** By device, in order; the device that had a turn is the last. */
   readonly #waiting = new Map<string, Set<Waiting>>();
-  #mounts: ReadonlyMap<string, string> = new Map();
+  #mounts: Mounts = { devices: new Map(), longest: 0 };
   #mountsReadMs = Number.NEGATIVE_INFINITY;
 
   constructor(readMountinfo = readOwnMountinfo) {
@@ -76,7 +76,7 @@ export class PathTurns {
     if (queue.size === 0) this.#waiting.delete(device);
   }
 
-  #knownMounts(): ReadonlyMap<string, string> {
+  #knownMounts(): Mounts {
     const nowMs = performance.now();
     if (nowMs - this.#mountsReadMs >= MOUNTS_KNOWN_MS) {
       this.#mounts = parseMountinfo(this.#readMountinfo());
@@ -111,26 +111,29 @@ function readOwnMountinfo(): string {
   }
 }
 
-/**
- * The number of the device at each mount point; of several at one point, the last one covers the others. Format:
- * proc_pid_mountinfo(5).
- */
-export function parseMountinfo(text: string): Map<string, string> {
+/** Mount points of the machine: the number of the device at each, and the characters of the longest. */
+export type Mounts = { devices: ReadonlyMap<string, string>; longest: number };
+
+/** Of several mounts at one point, the last one covers the others. Format: proc_pid_mountinfo(5). */
+export function parseMountinfo(text: string): Mounts {
   const devices = new Map<string, string>();
+  let longest = 0;
   for (const line of text.split('\n')) {
     const [, , number = '', , escaped] = line.split(' ', 5);
     if (escaped === undefined) continue;
     const point = escaped.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
     devices.set(point, number);
+    longest = Math.max(longest, point.length);
   }
-  return devices;
+  return { devices, longest };
 }
 
 /** The device that is mounted where `path` is, by name alone: a look at the path itself could hang. */
-export function deviceOf(path: string, mounts: ReadonlyMap<string, string>): string {
-  for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
-    const device = mounts.get(at);
+export function deviceOf(path: string, { devices, longest }: Mounts): string {
+  let at = path.length <= longest ? path : path.slice(0, path.lastIndexOf('/', longest));
+  for (; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
+    const device = devices.get(at);
     if (device !== undefined) return device;
   }
-  return mounts.get('/') ?? '';
+  return devices.get('/') ?? '';
 }
