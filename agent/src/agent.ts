@@ -11,6 +11,7 @@ import type { AgentMetrics } from './metrics.ts';
 import { PathTurns } from './path-turns.ts';
 import { ProbePaths } from './probes/probe-paths.ts';
 import { watchedServices } from './probes/service-list.ts';
+import { TlsContexts } from './probes/tls-contexts.ts';
 import type { ProbeTools, Timing } from './probes/types.ts';
 import type { CoordinatorClient } from './report/coordinator-client.ts';
 import type { Reply } from './report/reply.ts';
@@ -36,6 +37,7 @@ type AssignmentOptions = {
 /** What this agent probes: nothing at first, then the last list of the coordinator. */
 export class Assignment {
   readonly #options: AssignmentOptions;
+  readonly #tlsContexts = new TlsContexts();
   /** SHA-256 of the last list. */
   #last: string | undefined;
   #digest: string | undefined;
@@ -56,7 +58,8 @@ export class Assignment {
     if (last !== this.#last) {
       const { hostIp, ownPort, apiServer, services: watch, ...options } = this.#options;
       const ownAddresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address));
-      watch.watch(watchedServices(services, { ...options, place: { hostIp, ownAddresses, ownPort, apiServer } }));
+      const place = { hostIp, ownAddresses, ownPort, apiServer };
+      watch.watch(watchedServices(services, { ...options, place, tlsContexts: this.#tlsContexts }));
     }
     this.#last = last;
     this.#digest = servicesDigest;

@@ -44,7 +44,7 @@ function canonicalCode(lengths: readonly number[]) {
   let code = 0;
   for (let bits = 1; bits <= HUFFMAN_BITS_MAX; bits += 1) {
     const start = symbols.length;
-    lengths.forEach((length, symbol) => length === bits && symbols.push(symbol));
+    symbols.push(...lengths.keys().filter((symbol) => lengths[symbol] === bits));
     starts.push({ code, symbol: start, count: symbols.length - start });
     code = (code + symbols.length - start) * 2;
   }

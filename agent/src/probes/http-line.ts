@@ -3,12 +3,10 @@ import type { Socket } from 'node:net';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { type HttpCheck, judgeStatus } from './http-check.ts';
 import { FRESH_EVERY_ROUNDS, KeptConnection } from './kept-connection.ts';
+import { readLimitOf } from './kept-socket.ts';
 import { createProbe, type ProbeAnswer } from './probe.ts';
 import { requestStatus } from './request-status.ts';
 import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult } from './types.ts';
-
-/** What keeps a connection for the next question, and has the kernel notice within minutes when the peer vanished. */
-export const KEPT = { keepAlive: true, keepAliveMsecs: 15_000 } as const;
 
 /**
  * Asks by GET, over the connection that is held where there is one: a new TLS connection costs several times as much CPU. A
@@ -85,6 +83,7 @@ class HttpLine implements Line {
       socket.once('close', () => this.#kept.lost(kept));
     }
     void ended.then(() => {
+      readLimitOf(socket)?.rest();
       kept.isFree = true;
     });
   }

@@ -319,15 +319,14 @@ describe('a connection of HTTP/2', () => {
   });
 
   it('ends when the server goes away, and tells once', async () => {
-    const { connection, closes } = await connected(respond);
-    expect(await request(connection)).toBe('200 0 body');
-    const server = await connected((stream) => {
+    const { connection, closes } = await connected((stream) => {
+      const { session } = stream;
+      stream.on('close', () => session?.goaway(constants.NGHTTP2_NO_ERROR));
       respond(stream);
-      stream.on('close', () => stream.session?.goaway(constants.NGHTTP2_NO_ERROR));
     });
-    expect(await request(server.connection)).toBe('200 0 body');
-    await eventually(() => expect(server.closes()).toBe(1));
-    expect([server.connection.isUsable, closes()]).toEqual([false, 0]);
+    expect(await request(connection)).toBe('200 0 body');
+    await eventually(() => expect(closes()).toBe(1));
+    expect(connection.isUsable).toBe(false);
   });
 
   it('ends when the server talks on without being asked', async () => {

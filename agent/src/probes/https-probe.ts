@@ -1,7 +1,6 @@
-import type { ProbeSpec } from '@rollcall/common/report.ts';
+import { httpAgent } from './http-agents.ts';
 import { readHttpCheck } from './http-check.ts';
 import { httpLine } from './http-line.ts';
-import { httpsAgent } from './https-agent.ts';
 import type { ProbeKind } from './types.ts';
 
 /**
@@ -11,24 +10,12 @@ import type { ProbeKind } from './types.ts';
  */
 export const https: ProbeKind = {
   kind: 'https',
-  prepare(spec, { clock }) {
+  prepare(spec, { clock, tlsContexts }) {
     const check = readHttpCheck(spec);
     if (typeof check === 'string') return check;
-    const bundle = readCaBundle(spec);
-    if (typeof bundle === 'string') return bundle;
-    return httpLine('https', check, httpsAgent(bundle), clock);
+    const { caBundle } = spec;
+    const trust = tlsContexts.of(caBundle === undefined ? undefined : String(caBundle));
+    if (typeof trust === 'string') return trust;
+    return httpLine('https', check, httpAgent(trust), clock);
   },
 };
-
-function readCaBundle({ caBundle }: ProbeSpec): Buffer | string | undefined {
-  if (caBundle === undefined) return undefined;
-  const text = String(caBundle);
-  const pem = Buffer.from(text, text.includes('-----BEGIN') ? 'utf8' : 'base64');
-  try {
-    // What holds no certificate is an error here; to TLS it would be an empty list.
-    new (process.getBuiltinModule('node:crypto').X509Certificate)(pem);
-    return pem;
-  } catch {
-    return 'its caBundle contains no certificate';
-  }
-}

@@ -5,17 +5,6 @@ import { requestStatus } from './request-status.ts';
 import { eventually, within } from './testing/limits.ts';
 import { closedTarget, createRawServer, listenOnLoopback } from './testing/servers.ts';
 
-it('counts a connection that found no one but itself as refused', async () => {
-  const target = await closedTarget();
-  class FromTheSamePort extends Agent {
-    override createConnection(...[options, done]: Parameters<Agent['createConnection']>) {
-      return super.createConnection({ ...options, localPort: target.port, localAddress: target.host }, done);
-    }
-  }
-  const asked = { protocol: 'http', agent: new FromTheSamePort(), path: '/' } as const;
-  await expect(requestStatus(target, within(5000), asked)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-});
-
 describe('a request for a status', () => {
   async function serve(listener: RequestListener) {
     const server = await listenOnLoopback(createServer(listener));
@@ -44,6 +33,18 @@ describe('a request for a status', () => {
       await eventually(() => expect(server.connections.size).toBe(0));
     },
   );
+
+  it('fails where interim answers come without end', async () => {
+    const server = await listenOnLoopback(
+      createRawServer((socket) =>
+        socket.once('data', () => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(500))),
+      ),
+    );
+    onTestFinished(server.close);
+    const answer = requestStatus(server, within(5000), asked());
+    await expect(answer).rejects.toThrow('sent more than 8 interim answers');
+    await eventually(() => expect(server.connections.size).toBe(0));
+  });
 
   it('closes the connection of an answer that does not end', async () => {
     const server = await serve((_request, response) => {

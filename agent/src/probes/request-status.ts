@@ -1,6 +1,8 @@
 import type { Agent, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { codedError, isConnectedToItself, socketAddress } from './exchange.ts';
+import { socketAddress } from './exchange.ts';
+import { readLimitOf } from './kept-socket.ts';
+import { BadAnswer } from './probe.ts';
 import type { ProbeAddress } from './types.ts';
 
 export type StatusRequest = {
@@ -21,6 +23,9 @@ export type StatusAnswer = {
 
 /** Of an answer that is read to its end, for the sake of the connection. */
 const BODY_BYTES_MAX = 64 * 1024;
+
+/** Answers such as 103 before the one that counts. */
+const INTERIMS_MAX = 8;
 
 /**
  * Sends a GET and resolves to the status of the response as soon as that is there; its body is thrown away. Redirects
@@ -51,10 +56,12 @@ export function requestStatus(target: ProbeAddress, signal: AbortSignal, asked: 
     const onAbort = () => fail(signal.reason);
     signal.addEventListener('abort', onAbort);
     request.on('socket', (socket) => {
-      if (!socket.connecting) return;
-      socket.once('connect', () => {
-        if (isConnectedToItself(socket)) fail(codedError('ECONNREFUSED'));
-      });
+      readLimitOf(socket)?.ask();
+    });
+    let interims = 0;
+    request.on('information', () => {
+      interims += 1;
+      if (interims > INTERIMS_MAX) fail(new BadAnswer(`sent more than ${INTERIMS_MAX} interim answers`));
     });
     // Stays on after the end: destroying the request may report an error of its own.
     request.on('error', fail);

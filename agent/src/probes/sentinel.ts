@@ -25,7 +25,10 @@ export class Sentinel {
 
   /** Connects, unless a connection is held or under way. */
   hold(target: ProbeAddress): void {
-    if (this.#socket) return readLimitOf(this.#socket)?.rest();
+    if (this.#socket) {
+      readLimitOf(this.#socket)?.rest();
+      return;
+    }
     const socket = openKeptSocket(target, this.#connect);
     this.#socket = socket;
     const lose = () => {

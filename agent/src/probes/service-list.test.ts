@@ -6,6 +6,7 @@ import { type ToldService, watchedServices } from './service-list.ts';
 import { ROOT_CERTIFICATE, UNRELATED_CERTIFICATE } from './testing/certificates.ts';
 import { within } from './testing/limits.ts';
 import { createService, listenOnLoopback, type ServiceKind } from './testing/servers.ts';
+import { TlsContexts } from './tls-contexts.ts';
 
 const TIMING = { periodMs: 1000, timeoutMs: 900, failureThreshold: 3, successThreshold: 2 };
 const TCP = { kind: 'tcp' };
@@ -17,6 +18,7 @@ function listOf(told: ToldService[], hostIp = HERE) {
     place: { hostIp, ownAddresses: [], ownPort: Number.NaN },
     clock: systemClock,
     paths: new ProbePaths(['/run']),
+    tlsContexts: new TlsContexts(),
   });
 }
 
@@ -40,6 +42,7 @@ describe('what only an agent in the pod network can tell', () => {
       place: { hostIp: '10.0.0.7', ownAddresses: ['127.0.0.1', '10.1.2.3'], ownPort: Number.NaN, ...place },
       clock: systemClock,
       paths: new ProbePaths([]),
+      tlsContexts: new TlsContexts(),
     })[0];
 
   it('is asked where it is the same for every pod, whatever the coordinator says of addresses', () => {

@@ -26,6 +26,7 @@ export type ServiceListOptions = {
   place: AddressRules;
   clock: ProbeTools['clock'];
   paths: ProbePaths;
+  tlsContexts: ProbeTools['tlsContexts'];
   connect?: ProbeTools['connect'];
 };
 
@@ -34,7 +35,7 @@ export type ServiceListOptions = {
  * or may not connect there, is a refusal.
  */
 export function watchedServices(told: readonly ToldService[], options: ServiceListOptions): WatchedService[] {
-  return told.map((service) => watchedService(service, options));
+  return options.tlsContexts.renew(() => told.map((service) => watchedService(service, options)));
 }
 
 function watchedService(told: ToldService, options: ServiceListOptions): WatchedService {

@@ -3,6 +3,7 @@ import type { ProbeSpec, ProbeTarget } from '@rollcall/common/report.ts';
 import type { Connect } from './exchange.ts';
 import type { ProbePaths } from './probe-paths.ts';
 import type { AddressRules } from './target-rule.ts';
+import type { TlsContexts } from './tls-contexts.ts';
 
 /**
  * What one probe saw.
@@ -48,6 +49,7 @@ export type ProbeTools = {
   clock: Clock;
   /** The sockets and files that may be looked at. */
   paths: ProbePaths;
+  tlsContexts: TlsContexts;
   /** How the TCP and TLS probes connect; defaults to `node:net`. */
   connect?: Connect | undefined;
   /** Takes the place of /etc/resolv.conf. */
