@@ -64,7 +64,6 @@ async function watchAgent(directory: string, services: readonly object[], flags:
   }
   expect([hasEnded, agent.stderr()]).toEqual([false, '']);
   const share = (cpuMs() - cpuBeginMs) / (performance.now() - beginMs);
-  if (process.env['SHOW']) console.log({ slowestMs, share });
   return { said, slowestMs, share };
 }
 

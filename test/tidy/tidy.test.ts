@@ -91,6 +91,16 @@ describe('the agent', () => {
     expect(found(/\bfetch\(/, agent)).toEqual([]);
   });
 
+  test('never uses node:http2, whose native part a peer can make abort the process', () => {
+    expect(
+      found(
+        /['"](node:)?http2['"]/,
+        agent.filter(({ path: name }) => !name.endsWith('/http2-probe.ts')),
+      ),
+    ).toEqual([]);
+    expect(agent.flatMap((file) => importsOf(file).filter((name) => /^(node:)?http2$/.test(name)))).toEqual([]);
+  });
+
   test('loads node:http and node:https without the price of their ESM namespace', () => {
     expect(found(/^import (?!type).*'node:https?'/, agent)).toEqual([]);
   });

@@ -50,14 +50,16 @@ function transmit({ url, agent, tls, headers, body, signal }: HttpPost): Promise
   });
 }
 
+/** Joins pieces as they come: a peer that sends bytes one by one must not cost a buffer for each. */
 async function collect(response: IncomingMessage): Promise<HttpAnswer> {
-  const chunks: Buffer[] = [];
+  let body = Buffer.alloc(4096);
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
     // Leaving the loop destroys the response, and its connection with it.
-    if (bytes > REPLY_BYTES_MAX) throw new Error(`The answer is longer than ${REPLY_BYTES_MAX} bytes`);
-    chunks.push(chunk);
+    if (bytes + chunk.length > REPLY_BYTES_MAX) throw new Error(`The answer is longer than ${REPLY_BYTES_MAX} bytes`);
+    if (bytes + chunk.length > body.length) body = Buffer.concat([body], 2 * (bytes + chunk.length));
+    chunk.copy(body, bytes);
+    bytes += chunk.length;
   }
-  return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks).toString() };
+  return { status: response.statusCode ?? 0, headers: response.headers, body: body.toString('utf8', 0, bytes) };
 }
