@@ -46,6 +46,7 @@ export const SHORT: Readonly<Record<string, string>> = {
   'coordinator/src/kube/exec-plugin.process.test.ts': 'SECURITY: credential plugins that hang',
   'coordinator/src/main.process.test.ts': 'SECURITY: no credentials in clear text; the command line of the coordinator',
   'agent/src/main.process.test.ts': 'the command line of the agent, and its signals',
+  'agent/src/main.hostile-peers.process.test.ts': 'SECURITY: services that speak HTTP/2 end no agent',
   'agent/src/main.hung-paths.process.test.ts': 'SECURITY: paths and directories that hang',
   'agent/src/probes/hostile-answers.test.ts': 'SECURITY: answers of services',
   'coordinator/src/ingest/hostile-bytes.test.ts': 'SECURITY: bytes to the listener for reports',

@@ -129,19 +129,12 @@ describe.runIf(hasOpenssl)('a peer that speaks TLS', () => {
     expect([verdict, evidence]).toEqual(['healthy', expect.stringMatching(/answered 200 as expected$/)]);
   });
 
-  it.each([
-    ['new keys', '-tls1_3', 'k\n'],
-    ['new handshakes', '-tls1_2', 'r\n'],
-  ])('loses the connection for %s without end', async (_what, version, command) => {
-    const { target, server } = await serve([version]);
+  it('loses the connection for new keys without end', async () => {
+    const { target, server } = await serve(['-tls1_3']);
     const probe = askOnce({ kind: 'https' })(target, within(20_000));
-    const timer = setInterval(() => server.stdin.write(command), 2);
+    const timer = setInterval(() => server.stdin.write('k\n'), 2);
     onTestFinished(() => clearInterval(timer));
     const { verdict, evidence } = await probe;
-    // OpenSSL's server ends the connection itself when the client refuses a new handshake.
-    expect([verdict, evidence]).toEqual([
-      'soft',
-      expect.stringMatching(/sent more than a probe reads$|HANDSHAKE_FAILURE|closed the connection/),
-    ]);
+    expect([verdict, evidence]).toEqual(['soft', expect.stringMatching(/ sent more than a probe reads$/)]);
   });
 });
