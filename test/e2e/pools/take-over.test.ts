@@ -72,7 +72,13 @@ describe('before it writes', () => {
         .filter(({ nodes: on }) => on.includes(nameOf(node)))
         .map(({ key }) => key)
         .sort();
-    expect(Object.keys(NODES).map(leftOn)).toEqual([[], ['environment', 'team'], ['environment', 'team'], [], [ROLE]]);
+    expect(Object.keys(NODES).map(leftOn)).toEqual([
+      [],
+      ['environment', 'team'],
+      ['environment', 'team'],
+      [],
+      ['agent', ROLE],
+    ]);
     expect(left[0]?.reason).toContain('in the pool b1, but another label names the pool pool-b1');
   });
 });
@@ -109,18 +115,18 @@ describe('once it writes', () => {
     const kept = { [ROLE]: '', agent: 'blue', team: 'rnd', [HANDED_OVER]: undefined };
     await stage.until(roles, { labels: kept, managed: ['agent', ROLE, 'team'] });
     const { refusedKeys } = await stage.untilStatus('roles', ({ nodesLabelled }) => nodesLabelled === 1);
-    expect(refusedKeys.map(({ key }) => key)).toEqual([ROLE, HANDED_OVER]);
+    expect(refusedKeys.map(({ key }) => key)).toEqual(['agent', ROLE, HANDED_OVER]);
   });
 
-  test('they are known when the set is gone, and the label of the list that names no pool here goes with it', async () => {
+  test('they are known when the set is gone', async () => {
     const roles = nameOf('roles');
     await stage.removePool('roles');
-    await stage.until(roles, { labels: { [ROLE]: '', team: undefined, agent: undefined }, managed: [ROLE] });
+    await stage.until(roles, { labels: { [ROLE]: '', team: undefined, agent: 'blue' }, managed: ['agent', ROLE] });
     const { nodes } = (await (
       await stage.rig.leader()
     ).console<{ nodes: { name: string; left?: string[] }[] }>('/v1/nodes')) as {
       nodes: { name: string; left?: string[] }[];
     };
-    expect(nodes.find(({ name }) => name === roles)?.left).toEqual([ROLE]);
+    expect(nodes.find(({ name }) => name === roles)?.left).toEqual(['agent', ROLE]);
   });
 });

@@ -219,13 +219,12 @@ export function prunePlan(node: ObservedNode, keys: KeyRegistry): NodePlan | und
       overruled: [],
     },
   ];
-  const there = { labels: node.labels, owned: node.owned.labels };
   const { ours } = node.conditionOwners ?? NO_CONDITION_OWNERS;
   const listed = [...keysOn(node)].flatMap(([id, origin]) => {
     const ref = splitListed(id);
     // Keys of rules, devices and facts are released instead: others may have set them as well.
     const isTaken = origin === 'pool' || (isOfService(origin) && origin !== 'rule:service');
-    return ref && isTaken && !keys.isUntouchableOn(there, ref.kind, ref.key) ? [gone({ ...ref, origin })] : [];
+    return ref && isTaken && !keys.isUntouchable(ref.kind, ref.key) ? [gone({ ...ref, origin })] : [];
   });
   const applied = [...ours].filter((key) => !keys.isUntouchable('condition', key));
   const named = keys.entries.flatMap(({ kind, keys: which, prune }) =>

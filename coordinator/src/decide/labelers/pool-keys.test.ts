@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { WS_DAEMON_LABEL, WS_DAEMON_SERVICE } from '../readiness/readiness.test-fixtures.ts';
-import { POOL_KEYS_BYTES_MAX, sortPoolLabels } from './pool-keys.ts';
+import { sortPoolLabels } from './pool-keys.ts';
 
 const keys = registryOf({
   watchedServices: [WS_DAEMON_SERVICE],
@@ -24,6 +24,7 @@ describe('a label of a pool is refused', () => {
     ['a.storagetier/x', 'is in the reserved domain StorageTier'],
     ['agentpool', 'names the pool of a node'],
     ['nodepool.banzaicloud.io/name', 'names the pool of a node'],
+    ['karpenter.sh/nodepool', 'identifies a pool or a node'],
     ['nodepool.banzaicloud.io/managed-labels', 'is the annotation that lists the labels of pools'],
     [WS_DAEMON_LABEL, 'is set by rollcall for another reason'],
     ['device.rollcall.dev/edgetpu', 'is set by rollcall for another reason'],
@@ -65,7 +66,6 @@ test.each([
   'my-storagetier',
   'google.com',
   'kubernetes.io',
-  'agent',
 ])('a label of a pool with the key %j is accepted', (key) => {
   expect(reasonFor(key)).toBeUndefined();
 });
@@ -86,6 +86,23 @@ test('a bad key stops no other, and each is told once, in order', () => {
       { key: 'k8s.io/b', reason: 'is in the reserved domain k8s.io' },
     ],
   });
+});
+
+test('what does not fit on a Node is refused, the last keys first', () => {
+  const sorted = (count: number, length: number) => {
+    const keys = Array.from(
+      { length: count },
+      (_, index) => `${'d'.repeat(length)}/k${String(index).padStart(4, '0')}`,
+    );
+    const { accepted, refused } = sortPoolLabels(
+      { pool: 'p', labels: Object.fromEntries(keys.map((key) => [key, ''])) },
+      reserved,
+    );
+    return [accepted.size, refused.length, refused[0]?.key === keys[accepted.size]];
+  };
+  expect(sorted(300, 250)).toEqual([256, 44, true]);
+  expect(sorted(2010, 10)).toEqual([2000, 10, true]);
+  expect(sorted(2000, 10)).toEqual([2000, 0, true]);
 });
 
 test('a label that says the pool that it is for is nothing to set, and nothing to refuse; another pool is', () => {
@@ -112,22 +129,4 @@ describe('as Pipeline’s validator has it', () => {
   test('PL-5 values have the syntax of label values', () => {
     expect(['value', 'value.*-/', ''].filter((value) => isAccepted('key', value))).toEqual(['value', '']);
   });
-});
-
-test('labels that would take too much of a node are refused by the order of keys, and the others are set', () => {
-  const keys = Array.from(
-    { length: 100 },
-    (_, index) => `${'d'.repeat(63)}.${'d'.repeat(63)}.${'d'.repeat(63)}.x/${'k'.repeat(57)}-${1000 + index}`,
-  );
-  const labels = Object.fromEntries(keys.map((key) => [key, 'v'.repeat(63)]));
-  const { accepted, refused } = sortPoolLabels(
-    { labels, pool: 'a' },
-    { keys: registryOf(), domains: [], allowedPrefixes: [] },
-  );
-  const bytes = [...accepted].reduce((sum, [key, value]) => sum + key.length + value.length, 0);
-  expect(bytes).toBeLessThanOrEqual(POOL_KEYS_BYTES_MAX);
-  expect([...accepted.keys(), ...refused.map(({ key }) => key)]).toEqual(keys);
-  expect(refused[0]?.reason).toBe(
-    'does not fit: the labels of a pool can have 32 KiB with their values, in the order of their keys; remove labels',
-  );
 });

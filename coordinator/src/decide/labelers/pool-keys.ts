@@ -1,4 +1,5 @@
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import { POOL_KEYS_LENGTH_MAX, POOL_LABELS_MAX } from '@rollcall/common/pool-labels.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
@@ -33,9 +34,6 @@ export function reservedKeys(keys: KeyRegistry, settings: PoolSettings): Reserve
   };
 }
 
-/** Bytes of a pool's labels with their values, in the list of keys of a node; the fence admits 128 KiB for all kinds. */
-export const POOL_KEYS_BYTES_MAX = 32 * 1024;
-
 export type RefusedKey = { key: string; reason: string };
 
 type PoolSet = { labels: Readonly<Record<string, string>>; pool: string };
@@ -43,58 +41,47 @@ export type SortedPoolLabels = { accepted: ReadonlyMap<string, string>; refused:
 
 /**
  * What of a pool's labels can be set, and why the rest can not. One bad key says nothing about the others. A label that
- * says which pool it is, as Banzai's own examples have it, is neither: its nodes are in that pool already. With the
- * position of the label that names the pool of a node, later labels do not name it, and can be set there.
+ * says which pool it is, as Banzai's own examples have it, is neither: its nodes are in that pool already.
  */
-export function sortPoolLabels(
-  { labels, pool }: PoolSet,
-  reserved: ReservedKeys,
-  poolPosition?: number,
-): SortedPoolLabels {
+export function sortPoolLabels({ labels, pool }: PoolSet, reserved: ReservedKeys): SortedPoolLabels {
   const accepted = new Map<string, string>();
   const refused: RefusedKey[] = [];
-  let bytes = 0;
+  let length = 0;
+  const isFull = (key: string) => length + key.length > POOL_KEYS_LENGTH_MAX || accepted.size >= POOL_LABELS_MAX;
   for (const [key, value] of Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))) {
-    if (value === pool && reserved.keys.namesPool(key, poolPosition)) continue;
-    const size = `"label:${key}":"pool",${value}`.length;
-    const reason =
-      problemOf(key, value, { reserved, poolPosition }) ?? (bytes + size > POOL_KEYS_BYTES_MAX ? TOO_MANY : undefined);
-    if (reason === undefined) {
-      accepted.set(key, value);
-      bytes += size;
-    } else refused.push({ key, reason });
+    if (value === pool && reserved.keys.namesPool(key)) continue;
+    const reason = problemOf(key, value, reserved) ?? (isFull(key) ? TOO_MUCH : undefined);
+    if (reason !== undefined) {
+      refused.push({ key, reason });
+      continue;
+    }
+    length += key.length;
+    accepted.set(key, value);
   }
   return { accepted, refused };
 }
 
-/** The same, sorted once for each set, position and state of the registry. */
-export function poolLabelSorter(reserved: ReservedKeys): (set: PoolSet, poolPosition: number) => SortedPoolLabels {
-  const known = new WeakMap<PoolSet, { revision: number; byPosition: Map<number, SortedPoolLabels> }>();
-  return (set, poolPosition) => {
+const TOO_MUCH = `does not fit: a pool may set ${POOL_LABELS_MAX} labels, with ${POOL_KEYS_LENGTH_MAX} characters of keys in all`;
+
+/** The same, sorted once for each set and state of the registry. */
+export function poolLabelSorter(reserved: ReservedKeys): (set: PoolSet) => SortedPoolLabels {
+  const known = new WeakMap<PoolSet, { revision: number; sorted: SortedPoolLabels }>();
+  return (set) => {
     const { revision } = reserved.keys;
-    let before = known.get(set);
-    if (before?.revision !== revision) {
-      before = { revision, byPosition: new Map() };
-      known.set(set, before);
-    }
-    const sorted = before.byPosition.get(poolPosition) ?? sortPoolLabels(set, reserved, poolPosition);
-    before.byPosition.set(poolPosition, sorted);
+    const before = known.get(set);
+    if (before?.revision === revision) return before.sorted;
+    const sorted = sortPoolLabels(set, reserved);
+    known.set(set, { revision, sorted });
     return sorted;
   };
 }
 
-const TOO_MANY = `does not fit: the labels of a pool can have ${POOL_KEYS_BYTES_MAX / 1024} KiB with their values, in the order of their keys; remove labels`;
-
-function problemOf(
-  key: string,
-  value: string,
-  { reserved, poolPosition }: { reserved: ReservedKeys; poolPosition: number | undefined },
-): string | undefined {
+function problemOf(key: string, value: string, reserved: ReservedKeys): string | undefined {
   const { keys, domains, allowedPrefixes } = reserved;
   if (!isLabelKey(key)) return 'is not a valid label key';
   if (!isLabelValue(value)) return 'has an invalid label value';
   if (key === MANAGED_LABELS_ANNOTATION) return 'is the annotation that lists the labels of pools';
-  const refusal = keys.refusal('pool', 'label', key, poolPosition);
+  const refusal = keys.refusal('pool', 'label', key);
   if (refusal !== undefined) return refusal;
   const domain = reservedDomainOf(key, [...KUBERNETES_DOMAINS, ...domains]);
   if (domain !== undefined) return `is in the reserved domain ${domain}`;

@@ -148,16 +148,14 @@ describe('a listed label that another pool of the node asks for', () => {
   });
 });
 
-test('a later label of those that name pools is ordinary on a node whose pool another label names', () => {
-  const registry = registryOf({ poolLabels: ['a', 'b', 'c', 'agent', 'agentpool'] });
-  const longer = poolLabelsLabeler({ ...reserved, keys: registry });
-  const given = { wanted: { agent: 'blue', b: 'x' } };
-  const set = ['agent present exclusive blue', `${LIST} present exclusive ["agent"]`];
-  expect(claims({ ...given, labels: { a: 'gold' } }, longer)).toEqual(set);
-  expect(claims({ ...given, labels: { agentpool: 'gold' } }, longer)).toEqual([NO_LIST]);
-  const ours = { labels: { a: 'gold', agent: 'blue' }, list: '["agent"]', owned: ['agent'] };
-  expect(claims({ ...ours, wanted: {} }, longer)).toEqual(['agent absent exclusive ', NO_LIST]);
-  expect(claims({ ...ours, owned: [], wanted: {} }, longer)[0]).toBe('agent keep exclusive blue left');
+test('a label that identifies a pool or a node is neither set nor removed, whichever label names the pool', () => {
+  const registry = registryOf({ poolLabels: ['a', 'b'] });
+  const labeling = poolLabelsLabeler({ ...reserved, keys: registry });
+  const identity = ['b', 'agent', 'karpenter.sh/nodepool', 'lke.linode.com/pool-id'];
+  const wanted = Object.fromEntries(identity.map((key) => [key, 'blue']));
+  expect(claims({ labels: { a: 'gold' }, wanted }, labeling)).toEqual([NO_LIST]);
+  const there = { labels: { a: 'gold', agent: 'blue' }, list: '["agent"]' };
+  expect(claims({ ...there, wanted: {} }, labeling)[0]).toBe('agent keep exclusive blue left');
 });
 
 describe('a list that cannot be read', () => {

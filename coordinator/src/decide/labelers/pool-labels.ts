@@ -26,8 +26,7 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
   return {
     name: 'pool-labels',
     claims: (node) => {
-      const position = keys.poolPosition(node.labels);
-      const isUntouchable = (key: string) => isUntouchableOn(node, key, keys);
+      const isUntouchable = (key: string) => keys.isUntouchable('label', key);
       const readable = parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]);
       const managed = readable ?? new Set<string>();
       if (!node.poolLabelSetsKnown) {
@@ -37,7 +36,7 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
           ours.filter((key) => !isUntouchable(key)),
         );
       }
-      const { accepted } = node.poolLabelSet ? sort(node.poolLabelSet, position) : NO_LABELS;
+      const { accepted } = node.poolLabelSet ? sort(node.poolLabelSet) : NO_LABELS;
       const source = reasonOf(node);
       const object = labelsOfPool(node.pool);
       const left = labelsLeftOn(node, reserved, sort);
@@ -83,21 +82,20 @@ export type ListedNode = Pick<
  */
 export function labelsLeftOn(node: ListedNode, reserved: ReservedKeys, sort: Sorter): ReadonlyMap<string, string> {
   const { keys, removed = [] } = reserved;
-  const position = keys.poolPosition(node.labels);
-  const accepted = node.poolLabelSet && sort(node.poolLabelSet, position).accepted;
+  const accepted = node.poolLabelSet && sort(node.poolLabelSet).accepted;
   const left = new Map<string, string>();
   for (const key of parseManagedLabels(node.annotations[MANAGED_LABELS_ANNOTATION]) ?? []) {
     const there = node.labels[key];
     if (there === undefined || accepted?.get(key) === there || removed.includes(key)) continue;
     const isOurs = node.ownedLabels.has(key);
-    if (isUntouchableOn(node, key, keys)) {
+    if (keys.isUntouchable('label', key)) {
       const isDecided = isOurs || keys.entryOf('label', key)?.ownership === 'exclusive';
       if (!isDecided && keys.poolLabelOf(node.labels) !== key) left.set(key, UNTOUCHABLE);
       continue;
     }
     if (accepted?.has(key) && isOurs) continue;
     const other = node.otherPoolLabelSets.find((set) => {
-      const value = sort(set, position).accepted.get(key);
+      const value = sort(set).accepted.get(key);
       return accepted?.has(key) ? value === there : value !== undefined;
     });
     if (other) {
@@ -106,10 +104,6 @@ export function labelsLeftOn(node: ListedNode, reserved: ReservedKeys, sort: Sor
     }
   }
   return left;
-}
-
-function isUntouchableOn({ labels, ownedLabels }: ListedNode, key: string, keys: KeyRegistry): boolean {
-  return keys.isUntouchableOn({ labels, owned: ownedLabels }, 'label', key);
 }
 
 const UNTOUCHABLE = 'another program set it for a pool, and pools may not set this key; rollcall leaves it to you';

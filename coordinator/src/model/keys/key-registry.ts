@@ -1,5 +1,5 @@
 import { CONDITIONS_OF_OTHERS } from '@rollcall/common/node-lifecycle.ts';
-import { ALWAYS_NAMES_POOL } from '@rollcall/common/pool-labels.ts';
+import { IDENTITY_LABELS } from '@rollcall/common/pool-labels.ts';
 import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import { KNOWN_TAINT_PREFIXES, WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
 import type { Asker, KeyConfig, KeyEntry, KeyKind, ServiceKeys } from './key-entry.ts';
@@ -48,13 +48,11 @@ export class KeyRegistry {
 
   /**
    * Says why a key that people choose is not to be had, whatever else is allowed, or nothing. The domains of Kubernetes
-   * are another matter: some may use them, where they are told so. With the position of the label that names the pool
-   * of a node, later labels are ordinary there.
+   * are another matter: some may use them, where they are told so.
    */
-  refusal(asker: Asker, kind: KeyKind, key: string, poolPosition?: number): string | undefined {
-    if (kind === 'label' && this.namesPool(key, poolPosition)) {
-      return 'names the pool of a node';
-    }
+  refusal(asker: Asker, kind: KeyKind, key: string): string | undefined {
+    if (kind === 'label' && this.namesPool(key)) return 'names the pool of a node';
+    if (kind === 'label' && IDENTITY_LABELS.includes(key)) return 'identifies a pool or a node';
     if (kind === 'label' && asker !== 'pool' && WORKSPACE_NODE_LABELS.includes(key))
       return 'selects the nodes of workspaces';
     return this.entryOf(kind, key) ? 'is set by rollcall for another reason' : undefined;
@@ -65,19 +63,9 @@ export class KeyRegistry {
     return this.entryOf('label', label)?.labeler === 'readiness';
   }
 
-  /** Whether a label says which pool a node is in, at this position of the list or before it. */
-  namesPool(label: string, poolPosition = Number.POSITIVE_INFINITY): boolean {
-    const position = this.#config.poolLabels.indexOf(label);
-    return position >= 0 && position <= poolPosition;
-  }
-
-  /**
-   * The position, in the list of labels that name pools, of the last one that pools may not set on a node: the one that
-   * names its pool, and never before the first three.
-   */
-  poolPosition(labels: Readonly<Record<string, string>>): number {
-    const position = this.#config.poolLabels.findIndex((key) => labels[key]);
-    return Math.max(ALWAYS_NAMES_POOL - 1, position);
+  /** Whether a label says which pool a node is in, on any node. */
+  namesPool(label: string): boolean {
+    return this.#config.poolLabels.includes(label);
   }
 
   /** The label that names the pool of a node with these labels. */
@@ -85,27 +73,12 @@ export class KeyRegistry {
     return this.#config.poolLabels.find((key) => labels[key]);
   }
 
-  /**
-   * Whether this key must stay although a Node lists it, because another component decides about it. With the position
-   * of the label that names the pool of the node, later labels are ordinary.
-   */
-  isUntouchable(kind: KeyKind, key: string, poolPosition?: number): boolean {
+  /** Whether this key must stay although a Node lists it, because another component decides about it. */
+  isUntouchable(kind: KeyKind, key: string): boolean {
     if (kind === 'condition') return CONDITIONS_OF_OTHERS.includes(key);
-    if (this.refusal('pool', kind, key, poolPosition) !== undefined) return true;
+    if (this.refusal('pool', kind, key) !== undefined) return true;
     const isKnown = kind === 'taint' && KNOWN_TAINT_PREFIXES.some((prefix) => key.startsWith(prefix));
     return !isKnown && reservedDomainOf(key, KUBERNETES_DOMAINS) !== undefined;
-  }
-
-  /**
-   * The same on a node with these labels, of which rollcall set `owned`. A later label of those that name pools is
-   * ordinary where rollcall itself set it.
-   */
-  isUntouchableOn(
-    { labels, owned }: { labels: Readonly<Record<string, string>>; owned: ReadonlySet<string> },
-    kind: KeyKind,
-    key: string,
-  ): boolean {
-    return this.isUntouchable(kind, key, owned.has(key) ? this.poolPosition(labels) : undefined);
   }
 
   /** Whether taints or conditions are kept as they should be all the time, so that whole Nodes have to be watched. */

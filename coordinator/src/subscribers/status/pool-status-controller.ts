@@ -3,7 +3,6 @@ import { collectionPath } from '@rollcall/common/watched-resources.ts';
 import { poolLabelSorter, type ReservedKeys } from '../../decide/labelers/pool-keys.ts';
 import { labelsLeftOn } from '../../decide/labelers/pool-labels.ts';
 import type { Fleet } from '../../state/fleet.ts';
-import type { ObservedNode } from '../../state/observed-node.ts';
 import {
   type ObservedPoolLabelSet,
   POOL_LABEL_KINDS,
@@ -55,10 +54,7 @@ function createPoolStatusController(kind: PoolLabelKind, { writes, fleet, reserv
     return (set: ObservedPoolLabelSet): SetStatus => {
       const counts = poolLabelSets.of(set.pool);
       const ofPool = (nodes.get(set) ?? []).flatMap((name) => fleet.node(name) ?? []);
-      // What cannot be set on one of its nodes is refused.
-      const furthest = (position: number, { labels }: ObservedNode) =>
-        Math.max(position, reserved.keys.poolPosition(labels));
-      const { accepted, refused } = sort(set, ofPool.reduce(furthest, reserved.keys.poolPosition({})));
+      const { accepted, refused } = sort(set);
       refusedKeys += refused.length;
       return setStatus({
         set,
@@ -84,7 +80,7 @@ function createPoolStatusController(kind: PoolLabelKind, { writes, fleet, reserv
       const listed = { labels, annotations, ownedLabels: owned.labels, ...pool };
       for (const set of otherPoolLabelSets) {
         const left = labelsLeftOn({ ...listed, otherPoolLabelSets: [set] }, reserved, sort);
-        const { accepted } = sort(set, reserved.keys.poolPosition(labels));
+        const { accepted } = sort(set);
         if (!left.keys().some((key) => accepted.has(key))) continue;
         const names = found.get(set) ?? [];
         found.set(set, names);
