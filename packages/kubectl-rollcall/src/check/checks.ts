@@ -21,6 +21,7 @@ import {
   nodeServicesAccepted,
   oneConfiguration,
   oneVersion,
+  ownNamespace,
   policiesBound,
   someoneLeads,
 } from './installation-checks.ts';
@@ -54,6 +55,7 @@ export const CHECKS: readonly Check[] = [
   oneConfiguration,
   coordinatorRights,
   policiesBound,
+  ownNamespace,
   fenceAgrees,
   certificates,
   networkOpen,

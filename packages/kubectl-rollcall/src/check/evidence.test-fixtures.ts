@@ -85,6 +85,7 @@ export function evidence(change: Partial<Evidence> = {}): Evidence {
     lease: { value: { spec: { holderIdentity: 'c-1_x', renewTime: '2027-03-01T11:59:55Z' } } },
     ca: { value: { metadata: { name: 'ca' }, data: { 'ca.crt': CA } } },
     configMaps: { value: [] },
+    serviceAccounts: { value: [{ metadata: { name: 'default' } }, { metadata: { name: 'rollcall-coordinator' } }] },
     policies: { value: [FENCE] },
     bindings: { value: [BINDING] },
     mutatingPolicies: { value: [] },

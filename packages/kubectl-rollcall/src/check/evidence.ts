@@ -69,6 +69,8 @@ export type Evidence = {
   ca: Read<ConfigMap>;
   /** In rollcall's namespace. */
   configMaps: Read<ConfigMap[]>;
+  /** In rollcall's namespace. */
+  serviceAccounts: Read<{ metadata: { name: string } }[]>;
   policies: Read<Policy[]>;
   bindings: Read<PolicyBinding[]>;
   mutatingPolicies: Read<Policy[]>;
@@ -135,6 +137,7 @@ export async function gather(kube: KubeApi, namespace: string, nowMs: number): P
     karpenterPools: list<{ metadata: { name: string } }>('/apis/karpenter.sh/v1/nodepools'),
     readinessRules: list<{ metadata: { name: string } }>('/apis/readiness.node.x-k8s.io/v1alpha1/nodereadinessrules'),
     configMaps: list<ConfigMap>(`/api/v1/${inNamespace}/configmaps`),
+    serviceAccounts: list<{ metadata: { name: string } }>(`/api/v1/${inNamespace}/serviceaccounts`),
     networkPolicies: list<NetworkPolicy>(`/apis/networking.k8s.io/v1/${inNamespace}/networkpolicies`),
   });
   const { deployments, daemonSets, ...rest } = first;

@@ -11,6 +11,7 @@ import {
   nodeServicesAccepted,
   oneConfiguration,
   oneVersion,
+  ownNamespace,
   policiesBound,
   someoneLeads,
 } from './installation-checks.ts';
@@ -193,6 +194,21 @@ describe('pods', () => {
       'finish the upgrade: helm upgrade updates both',
     ]);
   });
+});
+
+test('rollcall has its namespace for itself', async () => {
+  expect(await resultOf(ownNamespace)).toBe('rollcall has the namespace rollcall for itself');
+  const serviceAccounts = {
+    value: ['default', 'builder', 'rollcall-agent', 'argocd'].map((name) => ({ metadata: { name } })),
+  };
+  const other = { metadata: { name: 'web-1', namespace: 'rollcall', labels: { app: 'web' } } };
+  const cure = 'install rollcall into a namespace of its own, or move the others to another one';
+  expect(await resultOf(ownNamespace, { serviceAccounts, pods: { value: [other] } })).toEqual([
+    'warn: The namespace rollcall also has 1 other account (argocd) and 1 other pod (web-1): what they may do, and what rollcall may do, is open to both',
+    cure,
+  ]);
+  expect((await resultOf(ownNamespace, { serviceAccounts }))[0]).toContain('has 1 other account (argocd): what');
+  expect((await resultOf(ownNamespace, { pods: { value: [other] } }))[0]).toContain('has 1 other pod (web-1): what');
 });
 
 describe('policies', () => {

@@ -176,6 +176,30 @@ export const policiesBound: Check = (evidence) => {
   return result(findings, `each admission policy of rollcall has its binding (${own.length})`);
 };
 
+/** Accounts that every namespace has, and those of rollcall. */
+const OWN_ACCOUNT = /^(default|builder|deployer|rollcall-.*)$/;
+const PART_OF = 'app.kubernetes.io/part-of';
+
+/**
+ * Whether rollcall has its namespace for itself. Who may use a pod or a Secret of a namespace can use what its other
+ * accounts may do, so the fence and the rights are as good as the accounts beside them.
+ */
+export const ownNamespace: Check = ({ serviceAccounts, pods, namespace }) => {
+  const accounts = orWhenMissing(serviceAccounts, [])
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => !OWN_ACCOUNT.test(name));
+  const others = known(pods)
+    .filter(({ metadata: { labels = {} } }) => labels[PART_OF] !== 'rollcall' && labels[COMPONENT] === undefined)
+    .map(({ metadata }) => metadata.name);
+  const named = (what: string, names: readonly string[]) =>
+    names.length === 0 ? [] : [`${count(names.length, what)} (${listed(names, 3)})`];
+  const shared = [...named('other account', accounts), ...named('other pod', others)].join(' and ');
+  const text = `The namespace ${namespace} also has ${shared}: what they may do, and what rollcall may do, is open to both`;
+  const cure = 'install rollcall into a namespace of its own, or move the others to another one';
+  const findings: Finding[] = shared === '' ? [] : [{ severity: 'warn', text, cure }];
+  return result(findings, `rollcall has the namespace ${namespace} for itself`);
+};
+
 const EXPIRES_SOON_MS = 14 * 86_400_000;
 
 export const certificates: Check = ({ ca, nowMs, namespace }) => {

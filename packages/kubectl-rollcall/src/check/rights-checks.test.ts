@@ -35,13 +35,11 @@ test('the coordinator needs few rights where nothing else is installed', async (
     'create events. rollcall',
     'patch events. rollcall',
     'create tokenreviews.authentication.k8s.io',
-    ...['get', 'list', 'watch', 'create', 'patch'].map(
+    ...['get', 'list', 'watch', 'update', 'create', 'patch'].map(
       (verb) => `${verb} leases.coordination.k8s.io rollcall-coordinator rollcall`,
     ),
-    ...['get', 'list', 'watch', 'create', 'patch'].map((verb) => `${verb} secrets. rollcall-coordinator-tls rollcall`),
-    ...['get', 'list', 'watch', 'create', 'patch'].map(
-      (verb) => `${verb} configmaps. rollcall-coordinator-ca rollcall`,
-    ),
+    ...['get', 'list', 'watch', 'update'].map((verb) => `${verb} secrets. rollcall-coordinator-tls rollcall`),
+    ...['get', 'list', 'watch', 'update'].map((verb) => `${verb} configmaps. rollcall-coordinator-ca rollcall`),
     'list pods. rollcall',
     'watch pods. rollcall',
     'list pods. default',

@@ -8,7 +8,9 @@ import { type Evidence, orWhenMissing, type Right } from './evidence.ts';
 import type { NodeServiceCheck, Workload } from './objects.ts';
 
 const RESOURCES = Object.values<WatchedResource>(WATCHED);
-const BY_NAME = ['get', 'list', 'watch', 'create', 'patch'];
+/** The chart makes the objects, and the coordinator only the Lease. */
+const BY_NAME = ['get', 'list', 'watch', 'update'];
+const OF_LEASE = [...BY_NAME, 'create', 'patch'];
 
 export const coordinatorRights: Check = async (evidence) => {
   const { may, namespace } = evidence;
@@ -46,7 +48,7 @@ function rightsOf({ namespace, config, crds }: Evidence): Right[] {
       all(['create', 'patch'], { group: '', resource: 'events', namespace: each }),
     ),
     ...all(['create'], { group: 'authentication.k8s.io', resource: 'tokenreviews' }),
-    ...all(BY_NAME, { group: 'coordination.k8s.io', resource: 'leases', name: leaseNameOf(settings), namespace }),
+    ...all(OF_LEASE, { group: 'coordination.k8s.io', resource: 'leases', name: leaseNameOf(settings), namespace }),
     // With certificate files, another program maintains the certificate.
     ...(tlsCertFile === undefined
       ? [
