@@ -1,6 +1,6 @@
-import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../control-plane/api-client.ts';
+import { type Account, GRANTS, type Grant, resourceOf } from '../generate/manifests/accounts.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { EVERYTHING, find, renderObjects, type Values, workloads } from './render.ts';
 
@@ -21,20 +21,19 @@ beforeAll(async () => {
   ];
 }, 600_000);
 
-const OWN = ['get', 'list', 'watch', 'create', 'update', 'patch'];
-const IN_CLUSTER = [
-  ...Object.values<WatchedResource>(WATCHED)
-    .filter(({ role, term }) => role === undefined && term === undefined)
-    .flatMap(({ group, resource, verbs, hasStatus }) => [
-      `${group} ${resource} ${verbs}`,
-      ...(hasStatus ? [`${group} ${resource}/status patch`] : []),
-    ]),
-  ' nodes/status patch',
-  'authentication.k8s.io tokenreviews create',
-];
-const LEASE = `coordination.k8s.io leases/rollcall-coordinator ${OWN}`;
+const right = (grant: Grant) =>
+  `${grant.group} ${[resourceOf(grant), ...(grant.name === undefined ? [] : [grant.name])].join('/')} ${grant.verbs}`;
+/** What the description of the accounts grants: in the whole cluster, or by name in their own namespace. */
+const granted = (account: Account, isByName: boolean) =>
+  GRANTS.filter(({ accounts, name }) => accounts.includes(account) && (name !== undefined) === isByName);
+/** Without what the defaults do not have, or have in single namespaces. */
+const IN_CLUSTER = granted('coordinator', false)
+  .filter(({ where, when = '' }) => where === undefined && !/a rule|evict/.test(when))
+  .map(right)
+  .toSorted();
+const IN_NAMESPACE = granted('coordinator', true).map(right);
+const [LEASE = ''] = IN_NAMESPACE;
 const DEPLOYMENT = 'apps deployments/rollcall-coordinator get';
-const IN_NAMESPACE = [LEASE, ` secrets/rollcall-coordinator-tls ${OWN}`, ` configmaps/rollcall-coordinator-ca ${OWN}`];
 
 function rightsOf(objects: readonly KubeObject[], kind: string, name: string): string[] {
   const { rules } = find<KubeObject & { rules: Rule[] }>(objects, kind, name);
@@ -75,7 +74,7 @@ function more(objects: readonly KubeObject[]): string[] {
 describe('rights', () => {
   test('of the coordinator are these and no others', async () => {
     const objects = await renderObjects(helm);
-    expect(rightsOf(objects, 'ClusterRole', 'rollcall-coordinator')).toEqual(IN_CLUSTER);
+    expect(rightsOf(objects, 'ClusterRole', 'rollcall-coordinator').toSorted()).toEqual(IN_CLUSTER);
     expect(rightsOf(objects, 'Role', 'rollcall-coordinator')).toEqual(IN_NAMESPACE);
     const places = Object.keys(OF_ROLE).map((role) => [role, namespacesOf(role as keyof typeof OF_ROLE, objects)]);
     expect(Object.fromEntries(places)).toEqual({
@@ -155,11 +154,8 @@ describe('rights', () => {
 
   test('of the one who prunes are about Nodes and the Lease, and to see whether coordinators run', async () => {
     const objects = await renderObjects(helm);
-    expect(rightsOf(objects, 'ClusterRole', 'rollcall-uninstall')).toEqual([
-      ' nodes get,list,watch,patch',
-      ' nodes/status patch',
-    ]);
-    expect(rightsOf(objects, 'Role', 'rollcall-uninstall')).toEqual([LEASE, DEPLOYMENT]);
+    expect(rightsOf(objects, 'ClusterRole', 'rollcall-uninstall')).toEqual(granted('uninstall', false).map(right));
+    expect(rightsOf(objects, 'Role', 'rollcall-uninstall')).toEqual(granted('uninstall', true).map(right));
   });
 
   test('to the status of Nodes go where no conditions are published, and the fence shuts it', async () => {

@@ -11,7 +11,7 @@ import { waitFor } from '../control-plane/wait-for.ts';
 import { refusalOf } from '../e2e/pools/pool-cluster.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { Program } from '../rig/program.ts';
-import { startNamespaceController } from './namespace-controller.ts';
+import { startControllers } from './controllers.ts';
 import { CHART, everythingOn, fileOf, OPERATOR } from './render.ts';
 
 const DEPLOYMENT = '/apis/apps/v1/namespaces/rollcall/deployments/rollcall-coordinator';
@@ -65,6 +65,8 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
   function tokenOf(account: string): Promise<string> {
     return requestToken(controlPlane.api, { namespace: 'rollcall', serviceAccount: account });
   }
+
+  const hasData = async (object: string) => (await controlPlane.api.get(object))['data'] !== undefined;
 
   async function exists(object: string): Promise<boolean> {
     return controlPlane.api.get(object).then(
@@ -136,7 +138,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     });
 
     const coordinator = await runCoordinator('rollcall-coordinator', [`--label-dir=${labelDir}`]);
-    await waitFor('its certificate and the CA', async () => (await exists(SECRET)) && (await exists(CA)), {
+    await waitFor('its certificate and the CA', async () => (await hasData(SECRET)) && (await hasData(CA)), {
       timeoutMs: 30_000,
     });
     await createNode(api, 'node-1', {
@@ -277,7 +279,7 @@ describe.each([3, 4] as const)('a release of Helm %d', (major) => {
     };
     const applied = { apiVersion: 'v1', kind: 'Node', metadata };
     await api.patch('/api/v1/nodes/node-4?fieldManager=rollcall', applied, 'application/apply-patch+yaml');
-    const controller = await startNamespaceController(controlPlane);
+    const controller = await startControllers(controlPlane, ['namespace-controller']);
     await kubectl(['delete', 'namespace', 'rollcall', '--timeout=60s']).finally(() => controller.kill('SIGKILL'));
     expect((await namesOf('rollcall-')).length).toBeGreaterThan(5);
     const [install = [], uninstall = []] = commandsBelow('If the namespace was deleted first');

@@ -156,8 +156,13 @@ describe('the rights of the coordinator', () => {
     // The role permits every change of the status; the fence limits it to the coordinator's own conditions.
     expect(await statusOf(client.patch('/api/v1/nodes/ruled/status', { status: {} }))).toBe(200);
     expect(await statusOf(client.list('/api/v1/pods'))).toBe(200);
-    expect(await apply(`${own}/secrets`, 'Secret', 'rollcall-coordinator-tls')).toBe(200);
-    expect(await apply(`${own}/configmaps`, 'ConfigMap', 'rollcall-coordinator-ca')).toBe(200);
+    const replace = async (path: string) => statusOf(client.text('PUT', path, JSON.stringify(await client.get(path))));
+    for (const path of [`${own}/secrets/rollcall-coordinator-tls`, `${own}/configmaps/rollcall-coordinator-ca`]) {
+      expect(await replace(path)).toBe(200);
+      await api.delete(path);
+    }
+    expect(await apply(`${own}/secrets`, 'Secret', 'rollcall-coordinator-tls')).toBe(403);
+    expect(await apply(`${own}/configmaps`, 'ConfigMap', 'rollcall-coordinator-ca')).toBe(403);
     const leases = `/apis/coordination.k8s.io/v1/namespaces/${ownNamespace}/leases`;
     expect(await apply(leases, 'Lease', 'rollcall-coordinator', 'coordination.k8s.io/v1')).toBe(200);
     expect(await statusOf(client.list(`${leases}?fieldSelector=metadata.name%3Drollcall-coordinator`))).toBe(200);

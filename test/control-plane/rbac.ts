@@ -1,4 +1,5 @@
 import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
+import { GRANTS } from '../generate/manifests/accounts.ts';
 import { type ApiClient, ApiError, type KubeObject } from './api-client.ts';
 import { createNamespace, createServiceAccount, requestToken } from './cluster.ts';
 import { waitFor } from './wait-for.ts';
@@ -12,7 +13,6 @@ export const reportAudience = 'rollcall-coordinator';
 
 const rbac = 'rbac.authorization.k8s.io';
 const name = 'rollcall-coordinator';
-const byName = ['get', 'create', 'update', 'patch', 'list', 'watch'];
 const subjects = [{ kind: 'ServiceAccount', name: coordinatorServiceAccount, namespace: ownNamespace }];
 
 /** All rights of the coordinator in the whole cluster. The agent has none. */
@@ -38,18 +38,13 @@ const coordinatorRole: KubeObject = {
   apiVersion: `${rbac}/v1`,
   kind: 'Role',
   metadata: { name, namespace: ownNamespace },
-  rules: [
-    {
-      apiGroups: ['coordination.k8s.io'],
-      resources: ['leases'],
-      resourceNames: ['rollcall-coordinator'],
-      verbs: byName,
-    },
-    // For --prune.
-    { apiGroups: ['apps'], resources: ['deployments'], resourceNames: ['rollcall-coordinator'], verbs: ['get'] },
-    { apiGroups: [''], resources: ['secrets'], resourceNames: ['rollcall-coordinator-tls'], verbs: byName },
-    { apiGroups: [''], resources: ['configmaps'], resourceNames: ['rollcall-coordinator-ca'], verbs: byName },
-  ],
+  // By name; those of the Job as well, as tests prune with this account.
+  rules: GRANTS.filter((grant) => grant.name !== undefined).map(({ group, resource, name: object = '', verbs }) => ({
+    apiGroups: [group],
+    resources: [resource],
+    resourceNames: [object],
+    verbs,
+  })),
 };
 
 const coordinatorClusterRoleBinding: KubeObject = {
@@ -83,6 +78,7 @@ export async function installAccess(cluster: {
   await createNamespace(api, ownNamespace);
   await createServiceAccount(api, ownNamespace, agentServiceAccount);
   await createServiceAccount(api, ownNamespace, coordinatorServiceAccount);
+  await createOwnObjects(api);
   await api.post(`/apis/${rbac}/v1/clusterroles`, coordinatorClusterRole);
   await api.post(`/apis/${rbac}/v1/clusterrolebindings`, coordinatorClusterRoleBinding);
   await api.post(`/apis/${rbac}/v1/namespaces/${ownNamespace}/roles`, coordinatorRole);
@@ -94,6 +90,24 @@ export async function installAccess(cluster: {
     expirationSeconds: 86_400,
   });
   return { coordinatorToken, coordinatorKubeconfig: await cluster.kubeconfigFor(coordinatorToken) };
+}
+
+/** Creates what the coordinator keeps its certificates in, as the chart has it. What is there stays. */
+export async function createOwnObjects(api: ApiClient): Promise<void> {
+  const objects = { secrets: 'rollcall-coordinator-tls', configmaps: 'rollcall-coordinator-ca' };
+  for (const [resource, object] of Object.entries(objects)) {
+    const path = `/api/v1/namespaces/${ownNamespace}/${resource}`;
+    await api.post(path, { metadata: { name: object } }).catch((error: unknown) => {
+      if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    });
+  }
+}
+
+/** The CA that the coordinator has published, once there is one, in PEM. */
+export function publishedCa(api: ApiClient, timeoutMs = 30_000): Promise<string> {
+  const path = `/api/v1/namespaces/${ownNamespace}/configmaps/rollcall-coordinator-ca`;
+  const read = async () => (await api.get<KubeObject & { data?: Record<string, string> }>(path)).data?.['ca.crt'];
+  return waitFor('the published CA', read, { timeoutMs });
 }
 
 /** Takes back what {@link installAccess} made; what is gone already is no error. */

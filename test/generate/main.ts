@@ -5,7 +5,7 @@ import { fillBlock } from './blocks.ts';
 import { chartBlocks, chartFiles } from './chart/files.ts';
 import { apiBlocks } from './manifests/api-table.ts';
 import { manifestFiles } from './manifests/files.ts';
-import { watchRightsBlock } from './manifests/watch-rights.ts';
+import { ownRightsBlock, watchRightsBlock } from './manifests/watch-rights.ts';
 import { monitoringBlocks, monitoringFiles } from './monitoring/files.ts';
 import { referenceBlocks } from './reference.ts';
 import { ruleFiles } from './rules/files.ts';
@@ -40,6 +40,7 @@ for (const block of [
   ...chartBlocks(),
   ...monitoringBlocks(),
   watchRightsBlock(),
+  ownRightsBlock(),
 ]) {
   bring(block.file, `${block.file}: ${block.name}`, (before = '') => fillBlock(before, block));
 }

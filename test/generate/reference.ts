@@ -11,6 +11,7 @@ import { PROMISES } from '../claims/promises.ts';
 import { numberIn } from '../claims/source.ts';
 import { VERSIONS } from '../versions/versions.ts';
 import { type GeneratedBlock, markdownTable } from './blocks.ts';
+import { GRANTS, placeOf } from './manifests/accounts.ts';
 import { builtInServices } from './manifests/settings.ts';
 
 const REFERENCE = 'packages/docs/reference';
@@ -29,6 +30,7 @@ export async function referenceBlocks(): Promise<GeneratedBlock[]> {
     { file: `${REFERENCE}/keys.md`, name: 'keys', content: keyTable() },
     { file: `${REFERENCE}/support.md`, name: 'versions', content: versionTable() },
     { file: `${REFERENCE}/error-codes.md`, name: 'error-codes', content: errorTable() },
+    { file: 'SECURITY.md', name: 'accounts', content: accountTable() },
     { file: 'SECURITY.md', name: 'promises', content: promiseTable() },
   ];
 }
@@ -72,4 +74,20 @@ function keyTable(): string {
 function keyText(keys: KeyEntry['keys']): string {
   if ('name' in keys) return `\`${keys.name}\``;
   return 'prefix' in keys ? `\`${keys.prefix}…\`` : `listed in \`${keys.listedIn}\``;
+}
+
+/** What each account may do, and what of it the fence lets a write change. Rights to read alone are in one row. */
+function accountTable(): string {
+  const kind = (grant: (typeof GRANTS)[number]) => `\`${placeOf(grant)}\``;
+  const isRead = ({ verbs }: (typeof GRANTS)[number]) => verbs.every((verb) => ['get', 'list', 'watch'].includes(verb));
+  const rows = GRANTS.filter((grant) => !isRead(grant)).map((grant) => {
+    const { accounts, verbs, changes, about = '', where = 'the cluster', when } = grant;
+    const { field = '', keys = [], annotations = [] } = changes ?? {};
+    const content = [`\`${field}\`: ${keys.join(', ')}`, ...annotations.map((key) => `\`${key}\``)].join('; ');
+    const place = when === undefined ? where : `${where} (${when})`;
+    return [kind(grant), accounts.join(', '), verbs.join(', '), place, changes ? content : about];
+  });
+  const read = [...new Set(GRANTS.filter(isRead).map(kind))].join(', ');
+  rows.push([read, 'coordinator', 'list, watch', '[where needed](packages/docs/how-to/install.md#rights)', 'nothing']);
+  return markdownTable(['object', 'account', 'verbs', 'where', 'what a write can change'], rows);
 }

@@ -70,7 +70,13 @@ export class Lane {
 
   /** Restores the state before the first run. */
   async reset(): Promise<void> {
-    await this.api.exchange('DELETE', `${OWN}/configmaps/rollcall-coordinator-ca`);
+    const nothing = JSON.stringify({ data: null });
+    await this.api.exchange(
+      'PATCH',
+      `${OWN}/configmaps/rollcall-coordinator-ca`,
+      nothing,
+      'application/merge-patch+json',
+    );
     for (const path of COLLECTIONS) await this.api.exchange('DELETE', `${path}?gracePeriodSeconds=0`);
     await waitFor('the cluster to be empty', async () => {
       const left = await Promise.all(COLLECTIONS.map((path) => this.api.list(path)));

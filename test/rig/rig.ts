@@ -1,11 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CA_CONFIG_MAP_NAME, readyLabel } from '@rollcall/common/well-known.ts';
-import type { KubeObject } from '../control-plane/api-client.ts';
+import { readyLabel } from '@rollcall/common/well-known.ts';
 import { removeDirOnExit } from '../control-plane/child.ts';
 import { freePort, loopbackNetwork } from '../control-plane/ports.ts';
-import { ownNamespace } from '../control-plane/rbac.ts';
+import { publishedCa } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import type { StandInKind } from '../stand-ins/stand-in.ts';
 import type { RigCluster } from './cluster.ts';
@@ -152,10 +151,7 @@ export class Rig {
 
   /** Copies the published CA to where the agents read it, as the kubelet does with a mounted ConfigMap. */
   async writeCa(): Promise<void> {
-    const path = `/api/v1/namespaces/${ownNamespace}/configmaps/${CA_CONFIG_MAP_NAME}`;
-    const read = () => this.cluster.api.get<KubeObject & { data: Record<string, string> }>(path);
-    const { data } = await waitFor('the published CA', read, { timeoutMs: 30_000 });
-    await writeFile(this.caFile, data['ca.crt'] ?? '');
+    await writeFile(this.caFile, await publishedCa(this.cluster.api));
   }
 
   /** Creates a node and starts its agent. */

@@ -1,7 +1,6 @@
-import { CA_CONFIG_MAP_NAME, FIELD_MANAGER } from '@rollcall/common/well-known.ts';
-import type { KubeObject } from '../control-plane/api-client.ts';
+import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import { type ProgressStream, showProgress } from '../control-plane/progress.ts';
-import { ownNamespace } from '../control-plane/rbac.ts';
+import { publishedCa } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { COORDINATOR_V8_FLAGS } from '../generate/chart/coordinator-values.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../rig/cluster.ts';
@@ -59,11 +58,9 @@ export class Lab {
       const ports = await coordinatorPorts();
       // A first leader publishes the CA that all who follow use.
       const first = startCoordinator(cluster, ports);
-      const path = `/api/v1/namespaces/${ownNamespace}/configmaps/${CA_CONFIG_MAP_NAME}`;
-      const read = () => cluster.api.get<KubeObject & { data: Record<string, string> }>(path);
-      const { data } = await waitFor('the published CA', read, { timeoutMs: 30_000 });
+      const ca = await publishedCa(cluster.api);
       await first.kill('SIGTERM');
-      return new Lab(cluster, { ports, ca: data['ca.crt'] ?? '', log, ...(profiles ? { profiles } : {}) });
+      return new Lab(cluster, { ports, ca, log, ...(profiles ? { profiles } : {}) });
     } catch (error) {
       await cluster.stop();
       throw error;

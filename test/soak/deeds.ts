@@ -210,8 +210,8 @@ const DEEDS_OF_TRUST: readonly Deed[] = [
     name: 'Secret of the certificate deleted',
     withinSeconds: 60,
     act: async ({ stage: { api } }) => {
-      await api.delete(SECRET);
-      await waitFor('another one', () => api.get(SECRET), PATIENT);
+      await api.patch(SECRET, [{ op: 'remove', path: '/data' }], 'application/json-patch+json');
+      await waitFor('other certificates', async () => (await api.get(SECRET))['data'], PATIENT);
     },
   },
   {

@@ -3,10 +3,10 @@ import { stripTypeScriptTypes } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CA_CONFIG_MAP_NAME, coordinatorServerName, SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
-import type { ApiClient, KubeObject } from '../control-plane/api-client.ts';
+import type { ApiClient } from '../control-plane/api-client.ts';
 import { removeDirOnExit } from '../control-plane/child.ts';
 import { freePort, loopbackNetwork } from '../control-plane/ports.ts';
-import { ownNamespace } from '../control-plane/rbac.ts';
+import { ownNamespace, publishedCa } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { isProven, NODE_SERVICES, nodeService } from '../e2e/services/node-services.ts';
 import { AGENT_V8_FLAGS } from '../generate/chart/agent-values.ts';
@@ -21,7 +21,7 @@ const INSIDE_SOURCE = path.join(import.meta.dirname, 'inside/main.ts');
 const INSIDE = 'inside.mjs';
 /** The shortest that the API server gives. */
 const TOKEN_SECONDS = 600;
-const CA = `/api/v1/namespaces/${ownNamespace}/configmaps/${CA_CONFIG_MAP_NAME}`;
+const _CA = `/api/v1/namespaces/${ownNamespace}/configmaps/${CA_CONFIG_MAP_NAME}`;
 const CA_EVERY_MS = 5000;
 const TOKENS_EVERY_MS = 60_000;
 /** So many of the agents have a new token each time: each has one in 6 minutes. */
@@ -105,7 +105,7 @@ export class Stage {
     ];
     const reportsUrls = replicas.map(({ program }) => `https://${host}:${program.ports.reports}`);
     const caFile = path.join(dir, 'ca.crt');
-    const ca = await waitFor('the published CA', () => publishedCa(api), { timeoutMs: 60_000 });
+    const ca = await publishedCa(api, 60_000);
     await writeFile(caFile, ca);
     await createServices(cluster, mirrorPort);
     await cluster.startPods(reportsUrls);
@@ -201,11 +201,6 @@ function inside(dir: string, name: string, flags: readonly string[] = []) {
     nodeArgs: [...flags, `--import=${path.join(dir, INSIDE)}`],
     env: { SOAK_SOCKET: path.join(dir, `${name}.sock`) },
   };
-}
-
-async function publishedCa(api: ApiClient): Promise<string> {
-  const { data } = await api.get<KubeObject & { data: Record<string, string> }>(CA);
-  return data['ca.crt'] ?? '';
 }
 
 async function createServices({ api, realNodes }: SoakCluster, mirrorPort: number): Promise<void> {

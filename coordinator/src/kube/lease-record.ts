@@ -140,6 +140,9 @@ export function microTime(epochMs: number, counter: number): string {
   return new Date(epochMs).toISOString().replace('Z', `${micros}Z`);
 }
 
+/** Labels of a Lease that a candidate makes. */
+export const LEASE_LABELS = { 'app.kubernetes.io/managed-by': FIELD_MANAGER };
+
 const REQUEST_TIMEOUT_MS = 5000;
 
 /** The one Lease, as the API server keeps it. Every method throws like `KubeClient.request`. */
@@ -163,7 +166,7 @@ export class LeaseStore {
    */
   create(): Promise<Lease> {
     // An apply of nothing at all would write when it is repeated, because no field would have an owner yet.
-    const fields = { metadata: { labels: { 'app.kubernetes.io/managed-by': FIELD_MANAGER } } };
+    const fields = { metadata: { labels: LEASE_LABELS } };
     const limits = { timeoutMs: REQUEST_TIMEOUT_MS, signal: this.#stop.signal };
     return applyObject<Lease>(this.#client, this.ref, fields, limits);
   }

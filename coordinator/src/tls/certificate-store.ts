@@ -12,7 +12,7 @@ import {
   type ObjectRef,
   replaceObject,
 } from '../kube/apply-object.ts';
-import type { KubeClient, WriteFence } from '../kube/client.ts';
+import { type KubeClient, KubeStatusError, type WriteFence } from '../kube/client.ts';
 import { createReflector } from '../kube/reflector.ts';
 import type { CertificateHolder, KeyPair } from './certificate-holder.ts';
 import { type CertificateInfo, parseCertificate } from './certificate-info.ts';
@@ -222,20 +222,31 @@ export class CertificateStore {
   }
 
   async #store(secret: DataObject | undefined, certificates: StoredCertificates): Promise<void> {
-    const { client } = this.#options;
     // An empty one is no harm when several make it at once; whose content it gets is decided by the replace.
-    const empty = { type: 'kubernetes.io/tls', data: { 'tls.crt': '', 'tls.key': '' } };
-    const existing = secret ?? (await applyObject<DataObject>(client, this.#secret, empty, this.#writeLimits()));
-    await replaceObject(client, this.#secret, writeSecret(existing, certificates), this.#writeLimits());
+    const existing = secret ?? (await this.#create(this.#secret));
+    await replaceObject(this.#options.client, this.#secret, writeSecret(existing, certificates), this.#writeLimits());
   }
 
   async #publish(configMap: DataObject | undefined, bundle: readonly CertificateInfo[], nowMs: number): Promise<void> {
-    const { client } = this.#options;
     if (configMap) {
-      await replaceObject(client, this.#configMap, publishBundle(configMap, bundle, nowMs), this.#writeLimits());
+      const published = publishBundle(configMap, bundle, nowMs);
+      await replaceObject(this.#options.client, this.#configMap, published, this.#writeLimits());
       return;
     }
-    await applyObject(client, this.#configMap, publishBundle({ metadata: {} }, bundle, nowMs), this.#writeLimits());
+    await this.#create(this.#configMap, publishBundle({ metadata: {} }, bundle, nowMs));
+  }
+
+  /** Creates an object that is missing. The chart brings both objects along, and grants no right to create them. */
+  async #create(ref: ObjectRef, fields: Record<string, unknown> = {}): Promise<DataObject> {
+    try {
+      return await applyObject<DataObject>(this.#options.client, ref, fields, this.#writeLimits());
+    } catch (cause) {
+      if (!(cause instanceof KubeStatusError) || cause.status !== 403) throw cause;
+      const { kind, namespace, name } = ref;
+      const made = kind === 'Secret' ? `secret generic ${name}` : `configmap ${name}`;
+      const message = `The ${kind} ${name} is missing, and the coordinator may not create it: kubectl -n ${namespace} create ${made}`;
+      throw new CodedError('CERTIFICATE_INVALID', message, { cause });
+    }
   }
 
   #limits(): { timeoutMs: number; signal: AbortSignal } {

@@ -17,14 +17,21 @@ export type StoredCertificates = {
   previousUntilMs?: number;
 };
 
-const PREVIOUS_UNTIL_ANNOTATION = 'rollcall.dev/previous-ca-until';
-const PUBLISHED_AT_ANNOTATION = 'rollcall.dev/published-at';
+export const PREVIOUS_UNTIL_ANNOTATION = 'rollcall.dev/previous-ca-until';
+export const PUBLISHED_AT_ANNOTATION = 'rollcall.dev/published-at';
 
+const PREVIOUS_KEY = 'previous-ca.crt';
 const PAIRS = [
   ['leaf', 'tls', false],
   ['authority', 'ca', true],
   ['next', 'next-ca', true],
 ] as const;
+
+/** Keys of the Secret. */
+export const CERTIFICATE_KEYS: readonly string[] = [
+  ...PAIRS.flatMap(([, key]) => [`${key}.crt`, `${key}.key`]),
+  PREVIOUS_KEY,
+];
 
 /** Reads the Secret. `problems` says, key by key, what in it cannot be used. */
 export function readSecret(secret: DataObject | undefined): { stored: StoredCertificates; problems: string[] } {
@@ -37,7 +44,7 @@ export function readSecret(secret: DataObject | undefined): { stored: StoredCert
     if (problem === undefined) stored[name] = pair;
     else problems.push(problem);
   }
-  stored.previous = parseBundle(decode(secret, 'previous-ca.crt'));
+  stored.previous = parseBundle(decode(secret, PREVIOUS_KEY));
   const untilMs = readTime(secret, PREVIOUS_UNTIL_ANNOTATION);
   if (untilMs !== undefined) stored.previousUntilMs = untilMs;
   return { stored, problems };
@@ -57,13 +64,13 @@ export function writeSecret(secret: DataObject, stored: StoredCertificates): Dat
     for (const [part, suffix] of [['cert', 'crt'] as const, ['key', 'key'] as const]) {
       const value = stored[name]?.[part];
       if (value !== undefined) data[`${key}.${suffix}`] = encode(value);
-      // The type of the Secret asks for both keys of the leaf, be they empty.
+      // A person may have made the Secret with the type that asks for both keys of the leaf, be they empty.
       else if (name === 'leaf') data[`${key}.${suffix}`] = '';
       else delete data[`${key}.${suffix}`];
     }
   }
-  delete data['previous-ca.crt'];
-  if (stored.previous.length > 0) data['previous-ca.crt'] = encode(bundleText(stored.previous));
+  delete data[PREVIOUS_KEY];
+  if (stored.previous.length > 0) data[PREVIOUS_KEY] = encode(bundleText(stored.previous));
   return { ...secret, data, metadata: withTime(secret.metadata, PREVIOUS_UNTIL_ANNOTATION, stored.previousUntilMs) };
 }
 

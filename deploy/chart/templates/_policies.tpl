@@ -43,6 +43,11 @@
 {{- include "rollcall.cel.strings" (.Values.coordinator.config.poolLabels | default $default) -}}
 {{- end }}
 
+{{- define "rollcall.cel.identityLabels" -}}
+{{- $default := include "rollcall.source.identityLabels" . | fromJsonArray -}}
+{{- include "rollcall.cel.strings" (uniq (concat $default (.Values.coordinator.config.poolLabels | default list))) -}}
+{{- end }}
+
 {{- /* Every key begins with the empty string, which is what is left without any. */}}
 {{- define "rollcall.cel.poolPrefixes" -}}
 {{- include "rollcall.cel.strings" .Values.pools.allowedPrefixes -}}

@@ -1,4 +1,4 @@
-import type { ApiClient, PatchType } from '../../control-plane/api-client.ts';
+import type { ApiClient, KubeObject, PatchType } from '../../control-plane/api-client.ts';
 import type { NodeObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { installFence } from '../../rig/fence.ts';
@@ -64,6 +64,10 @@ export class Attacker {
     return this.#cluster.api.get<NodeObject>(`/api/v1/nodes/${this.name}`);
   }
 
+  readObject(path: string): Promise<KubeObject> {
+    return this.#cluster.api.get(path);
+  }
+
   /** Replaces managedFields by what `change` makes of them. */
   async forge(change: (entries: Entry[]) => Entry[], more: object = {}): Promise<string | undefined> {
     const entries = (await this.read()).metadata['managedFields'] as Entry[];
@@ -110,4 +114,19 @@ export async function foreignOn({ api }: PoolCluster, { name }: Attacker): Promi
     status: { ...status, conditions: undefined },
     owners: [metadata['ownerReferences'], metadata['finalizers']],
   };
+}
+
+/** What other field managers own. The list of taints has one owner, whoever changed it last. */
+export function fieldsOfOthers({ metadata }: KubeObject): object[] {
+  return ((metadata['managedFields'] ?? []) as Entry[])
+    .filter(({ manager }) => manager !== 'rollcall')
+    .map(({ manager, operation, fieldsV1: { 'f:spec': spec = {}, ...fieldsV1 } }) => {
+      const { 'f:taints': _, ...others } = spec as Record<string, object>;
+      return {
+        manager,
+        operation,
+        fieldsV1: { ...fieldsV1, ...(Object.keys(others).length > 0 ? { 'f:spec': others } : {}) },
+      };
+    })
+    .filter(({ fieldsV1 }) => Object.keys(fieldsV1).length > 0);
 }

@@ -48,7 +48,9 @@ const withoutLabel = (entries: Entry[], key: string): Entry[] => {
   return entries;
 };
 const remove = (...keys: string[]) => ({ labels: Object.fromEntries(keys.map((key) => [key, null])) });
-const listing = (...ids: string[]) => ({ [KEYS]: JSON.stringify(Object.fromEntries(ids.map((id) => [id, 'rule']))) });
+const listing = (...ids: string[]) => ({
+  [KEYS]: JSON.stringify(Object.fromEntries(ids.toSorted().map((id) => [id, 'rule']))),
+});
 
 const ATTACKS: Readonly<Record<string, Attack>> = {
   'forge an entry of rollcall, operation Update, and remove what it names': async (act) => {
@@ -158,6 +160,17 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
       await act.patch({ metadata: { annotations: { [key]: null } } });
     }
   },
+  'make ancient changes a co-owner of a label, with entries of its own under other subresources': async (act) => {
+    await act.forge((entries) => [
+      ...entries,
+      ...Array.from({ length: 9 }, (_, index) => ({ ...ours({}, 'Update'), subresource: `s${index}` })),
+    ]);
+    await act.forge((entries) => [...entries, ours(labelField(ROLE), 'Update', 'ancient-changes')]);
+    await act.patch({ metadata: { annotations: { 'rollcall.dev/scheduling-hint': '1' } } });
+    expect((await act.read()).metadata['managedFields']).not.toContainEqual(
+      expect.objectContaining({ manager: 'ancient-changes' }),
+    );
+  },
   'remove what it owns nothing of by an apply of rollcall': async (act) => {
     const fields = { 'f:metadata': { 'f:annotations': { 'f:mine': {} } }, 'f:spec': { 'f:taints': {} } };
     await act.forge((entries) => [...entries, ours(fields, 'Apply')]);
@@ -178,6 +191,106 @@ describe('an attempt', () => {
     const before = await foreignOn(cluster, act);
     await attack(act);
     expect(await foreignOn(cluster, act)).toEqual(before);
+  });
+});
+
+describe('on a node that ten clients have updated', () => {
+  const crowd = async (): Promise<Attacker> => {
+    const act = await victim(cluster);
+    for (let index = 0; index < 12; index++) {
+      const labels = { [`crowd-${index}`]: 'x' };
+      await cluster.api.patch(`/api/v1/nodes/${act.name}?fieldManager=crowd-${index}`, { metadata: { labels } });
+    }
+    return act;
+  };
+  const entriesOf = async (act: Attacker) => (await act.read()).metadata['managedFields'] as Entry[];
+
+  test('the coordinator can add a taint, by which the API server merges the oldest entries', async () => {
+    const act = await crowd();
+    const taint = { key: 'readiness.k8s.io/t0', effect: 'NoSchedule' };
+    const taints = [...((await act.read()).spec.taints ?? []), taint];
+    const body = { metadata: { annotations: listing(`taint:${taint.key}`) }, spec: { taints } };
+    expect(await act.patch(body)).toBeUndefined();
+    expect((await entriesOf(act)).filter(({ operation }) => operation === 'Update')).toHaveLength(10);
+  });
+
+  test.each<[string, (entries: Entry[]) => Entry[]]>([
+    [
+      'gives ancient changes a label of an apply',
+      (entries) =>
+        entries.map((entry) => (entry.manager === 'ancient-changes' ? merged(entry, labelField(ROLE)) : entry)),
+    ],
+    ['takes a label from ancient changes', (entries) => entries.filter(({ manager }) => manager !== 'ancient-changes')],
+    [
+      'merges the newest entry',
+      (entries) => {
+        const newest = entries.find(({ manager }) => manager === 'crowd-11');
+        return [
+          ...entries
+            .filter((entry) => entry !== newest)
+            .map((entry) => (entry.manager === 'ancient-changes' ? merged(entry, labelField('crowd-11')) : entry)),
+          ours({ 'f:spec': { 'f:taints': {} } }, 'Update'),
+        ];
+      },
+    ],
+  ])('nobody %s', async (_what, change) => {
+    const act = await crowd();
+    const before = await entriesOf(act);
+    expect(await act.forge(change)).toContain('may not change what other field managers own');
+    expect(await entriesOf(act)).toEqual(before);
+  });
+});
+
+describe('the coordinator may have no entry in managedFields', () => {
+  const long = (index: number) => `f:device.rollcall.dev/${'x'.repeat(300)}${index}`;
+  const fields = (path: readonly string[], names: readonly string[]): Field =>
+    path.reduceRight<Field>((below, name) => ({ [name]: below }), Object.fromEntries(names.map((name) => [name, {}])));
+  const many = Array.from({ length: 100 }, (_, index) => long(index));
+  test.each<[string, Partial<Entry> & { subresource?: string }]>([
+    ['of another subresource', { subresource: 'invented', fieldsV1: labelField('service.rollcall.dev/there') }],
+    ['of another version', { apiVersion: 'v2', fieldsV1: labelField('service.rollcall.dev/there') }],
+    ['for labels that are not there', { fieldsV1: fields(['f:metadata', 'f:labels'], many) }],
+    ['for annotations that are not there', { fieldsV1: fields(['f:metadata', 'f:annotations'], many) }],
+    ['for other metadata', { fieldsV1: fields(['f:metadata'], many) }],
+    ['for fields that a Node does not have', { fieldsV1: fields([], many) }],
+    ['below a label', { fieldsV1: fields(['f:metadata', 'f:labels', 'f:service.rollcall.dev/there'], many) }],
+    ['below the taints', { fieldsV1: fields(['f:spec', 'f:taints'], many) }],
+    [
+      'for conditions that are not there',
+      { fieldsV1: fields(['f:status', 'f:conditions'], ['k:{"type":"service.rollcall.dev/X"}']) },
+    ],
+    ['for an address', { fieldsV1: fields(['f:status', 'f:addresses'], many) }],
+  ])('%s', async (_what, entry) => {
+    const act = await victim(cluster);
+    const key = 'service.rollcall.dev/there';
+    expect(await act.apply({ labels: { [key]: 'true' }, annotations: listing(`label:${key}`) })).toBeUndefined();
+    const sizeBefore = JSON.stringify(await act.read()).length;
+    const entries = (await act.read()).metadata['managedFields'] as Entry[];
+    const managedFields = [...entries, { ...ours({}, 'Update'), ...entry }];
+    for (const subresource of ['', '/status'])
+      await cluster.coordinator.exchange(
+        'PATCH',
+        `/api/v1/nodes/${act.name}${subresource}?fieldManager=rollcall`,
+        JSON.stringify({ metadata: { managedFields } }),
+        'application/merge-patch+json',
+      );
+    expect(JSON.stringify(await act.read()).length).toBeLessThan(sizeBefore + 300);
+  });
+
+  test('of which another says the same', async () => {
+    const act = await victim(cluster);
+    const entry = ours({ 'f:spec': { 'f:taints': {} } }, 'Update');
+    const entries = (await act.read()).metadata['managedFields'] as Entry[];
+    for (const more of ['x', 'status'].map((subresource) => [
+      entry,
+      { ...entry, subresource },
+      { ...entry, apiVersion: 'v2' },
+    ]))
+      await act.patch({ metadata: { managedFields: [...entries, ...more] } });
+    const own = ((await act.read()).metadata['managedFields'] as Entry[]).filter(
+      ({ manager }) => manager === 'rollcall',
+    );
+    expect(own.length).toBeLessThanOrEqual(2);
   });
 });
 

@@ -10,7 +10,7 @@ import { CertificateStore } from '@rollcall/coordinator/tls/certificate-store.ts
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ApiError, type KubeObject } from '../../control-plane/api-client.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
-import { installAccess, ownNamespace } from '../../control-plane/rbac.ts';
+import { createOwnObjects, installAccess, ownNamespace } from '../../control-plane/rbac.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type CountingClient, connect } from '../kube/rig.ts';
 
@@ -39,9 +39,13 @@ afterEach(async () => {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
     });
   }
+  await createOwnObjects(controlPlane.api);
 });
 
 type Line = { level: string; fields: Record<string, unknown>; message: string };
+
+/** `kubeconfig` defaults to the rights that the chart grants. */
+type ReplicaOptions = { leads: boolean; propagationMs?: number; kubeconfig?: string };
 
 /** One replica of the coordinator, as far as certificates go. */
 class Replica {
@@ -53,9 +57,9 @@ class Replica {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
-  constructor({ leads, propagationMs = 1500 }: { leads: boolean; propagationMs?: number }) {
+  constructor({ leads, propagationMs = 1500, kubeconfig = coordinatorKubeconfig }: ReplicaOptions) {
     this.leads = leads;
-    this.client = connect(controlPlane, { kubeconfig: coordinatorKubeconfig });
+    this.client = connect(controlPlane, { kubeconfig });
     this.store = new CertificateStore({
       client: this.client,
       namespace: ownNamespace,
@@ -138,7 +142,7 @@ describe('the first leader', () => {
     expect(await handshake(ca)).toBe(leader.fingerprint);
     await closeServer(server, 100);
     const secret = await controlPlane.api.get<DataObject>(secretPath);
-    expect(secret.type).toBe('kubernetes.io/tls');
+    expect(secret.type).toBe('Opaque');
     expect(Object.keys(secret.data ?? {}).toSorted()).toEqual(['ca.crt', 'ca.key', 'tls.crt', 'tls.key']);
     expect(ca).not.toContain('PRIVATE');
   });
@@ -195,8 +199,27 @@ describe('a leader', () => {
     await waitFor('a certificate', () => standby.fingerprint);
   });
 
-  it('replaces a deleted Secret without losing an agent: the old authority stays until the new one has spread', async () => {
+  it('says how to make a Secret that was deleted, which it may not make itself', async () => {
+    await controlPlane.api.delete(secretPath);
     const leader = new Replica({ leads: true });
+    const cure = `kubectl -n ${ownNamespace} create secret generic ${TLS_SECRET_NAME}`;
+    await waitFor('the sentence', () =>
+      JSON.stringify(leader.lines.map(({ fields }) => String(fields['err']))).includes(cure),
+    );
+    await createOwnObjects(controlPlane.api);
+    await waitFor('a certificate', () => leader.fingerprint);
+  });
+
+  it('replaces the content of a Secret that was emptied', async () => {
+    const leader = new Replica({ leads: true });
+    const before = await waitFor('a certificate', () => leader.fingerprint);
+    await settled();
+    await controlPlane.api.patch(secretPath, [{ op: 'remove', path: '/data' }], 'application/json-patch+json');
+    await waitFor('another certificate', () => leader.fingerprint !== before);
+  });
+
+  it('replaces a deleted Secret without losing an agent: the old authority stays until the new one has spread', async () => {
+    const leader = new Replica({ leads: true, kubeconfig: controlPlane.kubeconfig });
     const standby = new Replica({ leads: false });
     await waitFor('the standby to serve', () => standby.fingerprint && leader.fingerprint === standby.fingerprint);
     await settled();
@@ -246,7 +269,7 @@ describe('a leader', () => {
   });
 
   it('publishes again what another client deleted or changed', async () => {
-    const leader = new Replica({ leads: true });
+    const leader = new Replica({ leads: true, kubeconfig: controlPlane.kubeconfig });
     await waitFor('a certificate', () => leader.fingerprint);
     await settled();
     const bundle = await published();
@@ -261,7 +284,7 @@ describe('a leader', () => {
   });
 
   it('goes on where it was after the API server was away', async () => {
-    const leader = new Replica({ leads: true });
+    const leader = new Replica({ leads: true, kubeconfig: controlPlane.kubeconfig });
     await waitFor('a certificate', () => leader.fingerprint);
     await settled();
     const before = leader.fingerprint;

@@ -5,6 +5,7 @@ import { CHART } from '../../chart/render.ts';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { createNode, createPod, createServiceAccount, requestToken, setPodReady } from '../../control-plane/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
+import { publishedCa } from '../../control-plane/rbac.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { ensureHelm } from '../../helm/helm.ts';
 import { Coordinator, coordinatorPorts } from '../../rig/coordinator.ts';
@@ -55,9 +56,7 @@ export class Installation {
     const installation = new Installation(controlPlane, coordinator, dir);
     await installation.#rollOut();
     await waitFor('the coordinator to lead', () => coordinator.leads(), { timeoutMs: 60_000 });
-    await waitFor('the published CA', () =>
-      api.get(`/api/v1/namespaces/${NAMESPACE}/configmaps/rollcall-coordinator-ca`),
-    );
+    await publishedCa(api);
     return installation;
   }
 

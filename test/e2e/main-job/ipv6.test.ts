@@ -2,11 +2,11 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import path from 'node:path';
-import { CA_CONFIG_MAP_NAME } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { applyManifest } from '../../control-plane/cluster.ts';
 import { freePort } from '../../control-plane/ports.ts';
+import { publishedCa } from '../../control-plane/rbac.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
 import { Coordinator, coordinatorPorts } from '../../rig/coordinator.ts';
@@ -37,7 +37,7 @@ describe.runIf(hasIPv6)('with addresses of IPv6 alone', () => {
     for (const name of ['coordinator-1', 'coordinator-2']) coordinators.push(await startCoordinator(name));
     await waitFor('a leader', async () => (await leader()) !== undefined, { timeoutMs: 60_000 });
     const caFile = path.join(dir, 'ca.crt');
-    await writeFile(caFile, await publishedCa());
+    await writeFile(caFile, await publishedCa(cluster.api));
     // The agent begins with a standby, which sends it on to the address on the Lease.
     const standby = coordinators.find((each) => each.name !== first?.name);
     node = await SimulatedNode.create({
@@ -78,12 +78,6 @@ describe.runIf(hasIPv6)('with addresses of IPv6 alone', () => {
       args,
       env: { POD_IP: '::1' },
     });
-  }
-
-  async function publishedCa(): Promise<string> {
-    const object = `/api/v1/namespaces/rollcall/configmaps/${CA_CONFIG_MAP_NAME}`;
-    const read = () => cluster.api.get<KubeObject & { data: Record<string, string> }>(object);
-    return (await waitFor('the published CA', read, { timeoutMs: 30_000 })).data['ca.crt'] ?? '';
   }
 
   test('both services get their labels, by probes of ::1', async () => {

@@ -8,9 +8,11 @@ import {
   applyCrd,
   applyDeployed,
   MANAGED,
+  nodePoolLabels,
   POOL,
   type PoolCluster,
   poolLabelSet,
+  poolLabelsPath,
   poolsPath,
   readNode,
   register,
@@ -152,6 +154,53 @@ describe('a Node', () => {
     expect(node.metadata.labels).toEqual({ [POOL]: 'large', ...many });
     expect(listed(node)).toHaveLength(1000);
   });
+});
+
+describe('objects with more than fits on a Node', () => {
+  const many = (count: number, start: string) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [
+        `${start}${'d'.repeat(230)}.io/${'n'.repeat(58)}-${1000 + index}`,
+        'x',
+      ]),
+    );
+
+  test.each<[string, (name: string, labels: object) => KubeObject, () => string]>([
+    ['NodePoolLabels', nodePoolLabels, () => poolLabelsPath()],
+    ['NodePoolLabelSet', poolLabelSet, () => poolsPath()],
+  ])('are refused: %s', async (_kind, make, path) => {
+    await expect(api.post(path(), make('heavy', many(870, 'a')))).rejects.toThrow('do not fit on a Node');
+    const short = Object.fromEntries(Array.from({ length: 2001 }, (_, index) => [`k${index}`, '']));
+    await expect(api.post(path(), make('heavy', short))).rejects.toThrow('must have at most 2000 items');
+  });
+
+  test('do not keep a kubelet from registering, though there are several, or they are older than the limit', async () => {
+    const { controlPlane } = cluster;
+    for (const resource of ['nodepoollabels.rollcall.dev', 'nodepoollabelsets.labels.banzaicloud.io']) {
+      const labels = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/labels';
+      const patch = ['maxProperties', 'x-kubernetes-validations'].map((field) => ({
+        op: 'remove',
+        path: `${labels}/${field}`,
+      }));
+      await controlPlane.kubectl(['patch', 'crd', resource, '--type=json', '-p', JSON.stringify(patch)]);
+    }
+    const heavy = nodePoolLabels('heavy-0', many(870, 'a'), { pool: 'heavy' });
+    await waitFor('the CRD', () => api.post(poolLabelsPath(), heavy).catch(() => undefined));
+    for (const index of [1, 2, 3])
+      await api.post(
+        poolLabelsPath(),
+        nodePoolLabels(`heavy-${index}`, { last: 'x', ...many(250, `b${index}`) }, { pool: 'heavy' }),
+      );
+    await api.post(poolsPath(), poolLabelSet('heavy', many(250, 'c')));
+    await admissionKnows(cluster, 'heavy', [Object.keys(many(1, 'c'))[0] ?? '', 'x']).catch(() => undefined);
+    const kubelet = await controlPlane.clientFor({ user: 'system:node:heavy', groups: ['system:nodes'] });
+    const { metadata } = await register(kubelet, 'heavy', { [POOL]: 'heavy', 'kubernetes.io/hostname': 'heavy' });
+    kubelet.close();
+    const count = Object.keys(metadata.labels ?? {}).length;
+    expect(count).toBeGreaterThan(150);
+    expect(listed({ metadata } as NodeObject)).toHaveLength(count - 2);
+    await applyCrd(cluster);
+  }, 120_000);
 });
 
 describe('B-18: a NodePoolLabelSet with keys and values that cannot be', () => {

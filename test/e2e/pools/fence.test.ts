@@ -1,3 +1,4 @@
+import { IDENTITY_LABELS } from '@rollcall/common/pool-labels.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiClient, PatchType } from '../../control-plane/api-client.ts';
 import type { NodeObject } from '../../control-plane/cluster.ts';
@@ -28,7 +29,8 @@ const RESERVED_TAINT = { key: 'node.kubernetes.io/unreachable', effect: 'NoSched
 const KEYS = 'rollcall.dev/keys';
 const SERVICE_KEYS = 'rollcall.dev/service-keys';
 const IMPLIED = 'rollcall.dev/implied-labels';
-const listOf = (...ids: readonly string[]) => JSON.stringify(Object.fromEntries(ids.map((id) => [id, 'service:u'])));
+const listOf = (...ids: readonly string[]) =>
+  JSON.stringify(Object.fromEntries(ids.toSorted().map((id) => [id, 'service:u'])));
 const FOREIGN_TAINT = { key: 'dedicated', value: 'x', effect: 'NoSchedule' };
 
 let cluster: PoolCluster;
@@ -245,11 +247,12 @@ describe('a list that cannot be read', () => {
     ['odd', '{"a":["\\"]'],
     ['double', '["tier","tier"]'],
     ['pretty', '[\n\t"tier",\r\n  "x"\n]'],
-    ['long', JSON.stringify(Array.from({ length: 20_000 }, (_, index) => `k${index}`))],
-  ])('does not keep the coordinator from anything else: %s', async (name, list) => {
+    // What else its pool requests does not fit beside it.
+    ['long', JSON.stringify(Array.from({ length: 20_000 }, (_, index) => `k${index}`)), '["k1"]'],
+  ])('does not keep the coordinator from anything else: %s', async (name, list, shorter = '["tier"]') => {
     await register(cluster.api, name, { [POOL]: 'gold', [WS_DAEMON]: 'true' }, { annotations: { [MANAGED]: list } });
     expect(await refusalOf(coordinator, name, label(WS_DAEMON, null), undefined, '')).toBeUndefined();
-    expect(await refusalOf(coordinator, name, annotation(MANAGED, '["tier"]'), undefined, '')).toBeUndefined();
+    expect(await refusalOf(coordinator, name, annotation(MANAGED, shorter), undefined, '')).toBeUndefined();
   });
 });
 
@@ -328,10 +331,33 @@ describe('the coordinator may not', () => {
     expect(await refusalOf(coordinator, 'served', reserved, JSON_PATCH)).toContain(other);
   });
 
-  test.each(['{"taint:dedicated":"service:u"}', '{"label:person":"pool"}', '["label:person"]'])(
+  test.each(['{"taint:dedicated":"service:u"}', '{"label:person":"pool"}'])(
     'list the keys of others as keys of its services, to remove them then: %s',
     async (list) => {
       expect(await refusalOf(coordinator, 'served', annotation(KEYS, list))).toContain('may not list the keys');
+    },
+  );
+
+  test.each([
+    ['an escape in a key', '{"label:\\u0070erson":"pool"}'],
+    ['an escape in what says that it is a key', '{"\\u006cabel:person":"pool"}'],
+    ['an escape in an origin', '{"label:gone":"poo\\u006c"}'],
+    ['a list', '["label:person"]'],
+    ['spaces', '{ "label:gone": "pool" }'],
+    ['a line feed', '{"label:gone":"pool"}\n'],
+    ['no order', '{"taint:a":"service:u","label:gone":"pool"}'],
+    ['an object in it', '{"label:gone":{"label:person":"pool"}}'],
+    ['another kind of key', '{"annotation:mine":"pool"}'],
+    ['no end', '{"label:gone":"pool",}'],
+  ])('write its list with %s', async (_what, list) => {
+    expect(await refusalOf(coordinator, 'pooled', annotation(KEYS, list))).toContain('only as it writes it itself');
+  });
+
+  test.each(IDENTITY_LABELS.filter((key) => key !== POOL))(
+    'set %s, which identifies a pool or a node, on a node that another label assigns to a pool',
+    async (key) => {
+      for (const body of [listing({ [key]: 'x' }, [key]), own(key, 'true')])
+        expect(await refusalOf(coordinator, 'pooled', body)).toContain(`labels ${key}`);
     },
   );
 
@@ -374,7 +400,7 @@ describe('the coordinator may not', () => {
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'more' };
     await cluster.api.post(`${group}/clusterroles`, { metadata: verbs, rules });
     await cluster.api.post(`${group}/clusterrolebindings`, { metadata: verbs, roleRef, subjects });
-    const only = 'rollcall may change Nodes, and neither make nor delete them';
+    const only = 'rollcall may change Nodes and its own objects, and neither make nor delete them';
     await waitFor('the rights', async () =>
       (await register(coordinator, 'made', {}, { dryRun: true }).catch(String)).toString().includes(only),
     );

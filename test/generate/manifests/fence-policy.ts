@@ -1,5 +1,4 @@
 import { CONDITIONS_OF_OTHERS } from '@rollcall/common/node-lifecycle.ts';
-import { ALWAYS_NAMES_POOL } from '@rollcall/common/pool-labels.ts';
 import { KUBERNETES_DOMAINS } from '@rollcall/common/reserved-domains.ts';
 import {
   DO_NOT_DISRUPT,
@@ -12,22 +11,22 @@ import {
   SCHEDULING_HINT_ANNOTATION,
   SERVICE_KEYS_ANNOTATION,
   STARTUP_TAINT,
-  UNINSTALL_NAME,
 } from '@rollcall/common/well-known.ts';
+import { LEASE_LABELS } from '@rollcall/coordinator/kube/lease-record.ts';
+import { ACCOUNT_NAMES, GRANTS, type Grant, LEASE_NAME, placeOf } from './accounts.ts';
 import { cel, celList, isForbidden, isInDomains } from './cel.ts';
 import {
   FIELD_VARIABLES,
+  hasField,
   IS_FREE_CONDITION,
   isAlone,
   OTHERS_KEEP_THEIR_FIELDS,
-  ownFieldsAreOwn,
+  OWN_FIELDS_ARE_OWN,
 } from './fence-fields.ts';
 import { type ManifestObject, manifestText } from './manifest.ts';
 import { OWN_LABELS, OWN_PREFIXES, OWN_TAINTS, type PolicySettings } from './settings.ts';
 
 const NAME = 'rollcall-fence';
-/** The coordinator, and the Job that removes rollcall's keys when the release is uninstalled. */
-const ACCOUNTS = ['rollcall-coordinator', UNINSTALL_NAME];
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
 /** Maximum length of each list of keys, within the cost limit of policies. */
@@ -37,6 +36,9 @@ const ANNOTATIONS_LENGTH_MAX = 196_608;
 /** Characters of all labels of a Node, and of its conditions: far below the 1.5 MB that a Node may have. */
 const TEXT_LENGTH_MAX = 131_072;
 const TAINTS_MAX = 256;
+/** Characters of one value in the other objects: of a certificate and of all else. */
+const DATA_LENGTH_MAX = 32_768;
+const VALUE_LENGTH_MAX = 4096;
 /** Annotations with a value of a few characters. */
 const HOLDS = [SCALE_DOWN_DISABLED, DO_NOT_DISRUPT];
 const SHORT_LENGTH_MAX = 64;
@@ -44,23 +46,22 @@ const SHORT = [...HOLDS, SCHEDULING_HINT_ANNOTATION];
 /** Lists that only earlier versions wrote. Their keys are taken over, whatever the prefixes are now. */
 const EARLIER_LISTS = [SERVICE_KEYS_ANNOTATION, IMPLIED_LABELS_ANNOTATION];
 
-/** Fields in `spec` of a Node besides taints. */
-const SPEC_FIELDS = ['unschedulable', 'providerID', 'podCIDR', 'podCIDRs', 'configSource', 'externalID'];
-
 /**
- * The coordinator may change what is its own on a Node, and nothing else. The policy has no parameters: the API server
- * would evaluate it once for each parameter at each write of a Node by any client, before it checks who writes.
+ * The accounts may change what is their own on Nodes and in the objects that `accounts.ts` describes, and nothing else.
+ * The policy has no parameters: the API server would evaluate it once for each parameter at each write of a Node by any
+ * client, before it checks who writes.
  */
 export function fencePolicies(settings: PolicySettings, name = NAME): string {
   return manifestText([
     {
       about:
         'Holds the coordinator to its own labels, annotations, taints and conditions of Nodes: it may change a key only where\n' +
-        'the Node lists the key as rollcall’s, and may list no key that another client set.',
+        'the Node lists the key as rollcall’s, and may list no key that another client set. Of its Secret, ConfigMap and Lease\n' +
+        'it may change the content, and of the objects of its kinds the status.',
       object: fence(settings, name),
     },
     {
-      about: 'For every Node.',
+      about: 'For every Node, and the other objects in the namespaces of the policy.',
       object: {
         apiVersion: ADMISSION,
         kind: 'ValidatingAdmissionPolicyBinding',
@@ -71,8 +72,26 @@ export function fencePolicies(settings: PolicySettings, name = NAME): string {
   ]);
 }
 
+/** Kinds of which the accounts write objects besides Nodes. */
+const WRITTEN = GRANTS.filter(({ changes }) => changes !== undefined);
+const GROUPS = [...new Set(WRITTEN.map(({ group }) => group))];
+
 function fence(settings: PolicySettings, name: string): ManifestObject {
-  const users = ACCOUNTS.map((account) => `system:serviceaccount:${settings.namespace}:${account}`);
+  const { namespace, poolNamespace } = settings;
+  const users = Object.values(ACCOUNT_NAMES).map((account) => `system:serviceaccount:${namespace}:${account}`);
+  const rule = (group: string, resources: readonly string[]) => ({
+    apiGroups: [group],
+    apiVersions: ['*'],
+    operations: ['*'],
+    resources: [...resources],
+  });
+  const resourcesOf = (group: string) => [
+    ...new Set(
+      WRITTEN.filter((grant) => grant.group === group).map(({ resource, subresource }) =>
+        subresource === undefined ? resource : '*/*',
+      ),
+    ),
+  ];
   return {
     apiVersion: ADMISSION,
     kind: 'ValidatingAdmissionPolicy',
@@ -80,13 +99,41 @@ function fence(settings: PolicySettings, name: string): ManifestObject {
     spec: {
       failurePolicy: 'Fail',
       matchConstraints: {
-        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['*'], resources: ['nodes', 'nodes/*'] }],
+        // Nodes are in no namespace, and always match.
+        namespaceSelector: {
+          matchExpressions: [
+            { key: 'kubernetes.io/metadata.name', operator: 'In', values: [namespace, poolNamespace] },
+          ],
+        },
+        resourceRules: [
+          rule('', ['nodes', 'nodes/*', ...resourcesOf('')]),
+          ...GROUPS.filter((group) => group !== '').map((group) => rule(group, resourcesOf(group))),
+        ],
       },
       matchConditions: [{ name: 'only-rollcall', expression: `request.userInfo.username in ${celList(users)}` }],
       variables: variables(settings),
       validations: VALIDATIONS,
     },
   };
+}
+
+function celMap(map: Readonly<Record<string, string>>): string {
+  return `{${Object.entries(map)
+    .map(([key, value]) => `'${key}': '${value}'`)
+    .join(', ')}}`;
+}
+
+/** What writes may change of each object: the field, and the keys in it and in the annotations. */
+function changesOf(leaseName: string): string {
+  const entries = WRITTEN.map((grant) => {
+    const { field = '', keys = [], annotations = [] } = grant.changes ?? {};
+    return `'${placeOf({ ...grant, ...nameOf(grant, leaseName) })}': ${celList([field, ...keys, ...annotations])}`;
+  });
+  return `{${entries.join(', ')}}`;
+}
+
+function nameOf({ name }: Grant, leaseName: string): { name?: string } {
+  return name === LEASE_NAME ? { name: leaseName } : {};
 }
 
 /** They are computed when a validation asks for them, and once. */
@@ -101,25 +148,28 @@ function variables(settings: PolicySettings): { name: string; expression: string
     { name: 'ownAnnotations', expression: celList(annotations) },
     { name: 'ownTaints', expression: celList([...services.map(({ taint }) => taint), ...OWN_TAINTS]) },
     { name: 'poolLabels', expression: celList(poolLabels) },
+    { name: 'identity', expression: celList(settings.identityLabels) },
     { name: 'poolPrefixes', expression: celList(poolPrefixes) },
     { name: 'reservedDomains', expression: celList(settings.reservedDomains) },
     { name: 'removedLabels', expression: celList(settings.removedLabels) },
-    { name: 'labels', expression: 'object.metadata.?labels.orValue({})' },
-    { name: 'oldLabels', expression: 'oldObject.metadata.?labels.orValue({})' },
-    { name: 'annotations', expression: 'object.metadata.?annotations.orValue({})' },
-    { name: 'oldAnnotations', expression: 'oldObject.metadata.?annotations.orValue({})' },
-    ...FIELD_VARIABLES,
-    { name: 'taints', expression: 'object.spec.?taints.orValue([])' },
-    { name: 'oldTaints', expression: 'oldObject.spec.?taints.orValue([])' },
-    { name: 'isInPool', expression: "variables.poolLabels.exists(k, variables.oldLabels[?k].orValue('') != '')" },
+    { name: 'isNode', expression: "request.resource.resource == 'nodes'" },
+    { name: 'isStatus', expression: "request.?subResource.orValue('') == 'status'" },
     {
-      // A later label than the one that names the pool of the Node is as any other.
-      name: 'namingLabels',
-      expression: cel(`
-        variables.poolLabels.filter(k, variables.poolLabels.indexOf(k) < ${ALWAYS_NAMES_POOL}
-          || !variables.poolLabels.exists(p, variables.oldLabels[?p].orValue('') != ''
-            && variables.poolLabels.indexOf(p) < variables.poolLabels.indexOf(k)))`),
+      name: 'may',
+      expression: `${changesOf(settings.leaseName)}[?(request.resource.resource + '/' + (variables.isStatus ? 'status' : request.name))].orValue([])`,
     },
+    { name: 'before', expression: "request.operation == 'CREATE' ? dyn({'metadata': dyn({})}) : dyn(oldObject)" },
+    // What is asked of a Node holds for one without anything.
+    { name: 'node', expression: `variables.isNode ? dyn(object) : dyn(${NO_NODE})` },
+    { name: 'oldNode', expression: `variables.isNode ? dyn(oldObject) : dyn(${NO_NODE})` },
+    { name: 'labels', expression: 'variables.node.metadata.?labels.orValue({})' },
+    { name: 'oldLabels', expression: 'variables.oldNode.metadata.?labels.orValue({})' },
+    { name: 'annotations', expression: 'variables.node.metadata.?annotations.orValue({})' },
+    { name: 'oldAnnotations', expression: 'variables.oldNode.metadata.?annotations.orValue({})' },
+    ...FIELD_VARIABLES,
+    { name: 'taints', expression: 'variables.node.spec.?taints.orValue([])' },
+    { name: 'oldTaints', expression: 'variables.oldNode.spec.?taints.orValue([])' },
+    { name: 'isInPool', expression: "variables.poolLabels.exists(k, variables.oldLabels[?k].orValue('') != '')" },
     { name: 'list', expression: `variables.annotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')` },
     { name: 'oldList', expression: `variables.oldAnnotations[?'${MANAGED_LABELS_ANNOTATION}'].orValue('')` },
     { name: 'keyList', expression: `variables.annotations[?'${KEYS_ANNOTATION}'].orValue('')` },
@@ -127,23 +177,56 @@ function variables(settings: PolicySettings): { name: string; expression: string
     { name: 'keyIds', expression: idsIn('variables.keyList') },
     { name: 'oldKeyIds', expression: idsIn('variables.oldKeyList') },
     {
+      name: 'newIds',
+      expression:
+        'variables.keyList == variables.oldKeyList ? [] : variables.keyIds.filter(id, !(id in variables.oldKeyIds))',
+    },
+    {
       name: 'earlierKeys',
       expression: EARLIER_LISTS.map((key) => `variables.oldAnnotations[?'${key}'].orValue('').split('"')`).join(' + '),
     },
     { name: 'listed', expression: keysIn('variables.list') },
     { name: 'oldListed', expression: keysIn('variables.oldList') },
     {
-      name: 'foreignLabels',
-      expression: cel(`
-        variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k] && !(${MAY_SET}))
-        + variables.oldLabels.filter(k, !(k in variables.labels) && !(${MAY_REMOVE}))`),
+      // No list is so long, or so odd, that it costs anything where it stays as it is.
+      name: 'newListed',
+      expression:
+        "variables.list == variables.oldList ? [] : variables.listed.filter(k, k != '' && !(k in variables.oldListed))",
     },
     {
-      // No list is so long, or so odd, that it costs anything where it stays as it is.
-      name: 'foreignListed',
+      // Everything about a label that the request sets, removes, lists or comes to own. Of others nothing is asked.
+      name: 'facts',
       expression: cel(`
-        variables.list == variables.oldList ? [] : variables.listed.filter(k, k != '' && !(k in variables.oldListed)
-          && !(k in variables.labels && ${IS_OF_POOL} && ${IS_FREE}))`),
+        ((variables.labels == variables.oldLabels ? [] : variables.labels.filter(k, ${DIFFERS}) + variables.oldLabels.filter(k, !(k in variables.labels)))
+        + (variables.newIds.filter(id, id.startsWith('label:')).map(id, id.substring(6)) + variables.newListed
+          + (variables.ownFields == variables.oldOwnFields ? [] : variables.labels.filter(k, ${IS_OWNED}))).filter(k, !(${DIFFERS})))
+        .map(k, {
+          'key': dyn(k),
+          'isThere': dyn(k in variables.labels),
+          'differs': dyn(${DIFFERS}),
+          'isOwn': dyn(k in variables.ownLabels),
+          'isDevice': dyn(variables.devicePrefixes.exists(p, k.startsWith(p))),
+          'isService': dyn(variables.servicePrefixes.exists(p, k.startsWith(p))),
+          'isRule': dyn(variables.ownPrefixes.exists(p, k.startsWith(p))),
+          'isPool': dyn(variables.isInPool && variables.poolPrefixes.exists(p, k.startsWith(p))),
+          'isReserved': dyn(k in variables.identity || ${isInDomains(celList(KUBERNETES_DOMAINS))}),
+          'isOrdinary': dyn(!(k in variables.identity) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isForbidden('variables.reservedDomains')}),
+          'isFree': dyn(!(k in variables.oldLabels) || (${isAlone('labels')})),
+          'wasTrue': dyn(variables.oldLabels[?k] == optional.of('true')),
+          'wasListed': dyn(k in variables.oldListed || ${wasListed('label')})
+        })`),
+    },
+    {
+      name: 'foreignLabels',
+      expression: cel(`
+        variables.facts.filter(l, l.differs && !(l.isThere
+          ? ${MAY_SET}
+          : ${MAY_REMOVE})).map(l, l.key)`),
+    },
+    {
+      name: 'foreignListed',
+      expression:
+        'variables.facts.filter(l, l.key in variables.newListed && !(l.isThere && l.isOrdinary && l.isPool && l.isFree)).map(l, l.key)',
     },
     {
       name: 'foreignAnnotations',
@@ -162,57 +245,55 @@ function variables(settings: PolicySettings): { name: string; expression: string
           || (${wasListed('taint')} && (!${isInDomains('variables.reservedDomains')}
             || ${celList(KNOWN_TAINT_PREFIXES)}.exists(p, k.startsWith(p))))))`),
     },
-    { name: 'isStatus', expression: "request.?subResource.orValue('') == 'status'" },
     { name: 'mayChangeConditions', expression: settings.conditions },
     { name: 'conditions', expression: 'object.?status.?conditions.orValue([])' },
-    { name: 'oldConditions', expression: 'oldObject.?status.?conditions.orValue([])' },
+    { name: 'oldConditions', expression: 'variables.before.?status.?conditions.orValue([])' },
     {
       name: 'conditionPrefixes',
       expression: `variables.servicePrefixes.filter(p, !(p in ${celList(KNOWN_TAINT_PREFIXES)}))`,
     },
+    { name: 'untouchable', expression: celList(CONDITIONS_OF_OTHERS) },
     {
       // Conditions are handled like taints.
       name: 'removedConditions',
       expression: cel(`
-        variables.oldConditions.map(c, c.type).filter(k, !(k in ${UNTOUCHABLE})
+        variables.oldConditions.map(c, c.type).filter(k, !(k in variables.untouchable)
           && !variables.conditions.exists(c, c.type == k) && ${wasListed('condition')})`),
     },
   ];
 }
 
-const UNTOUCHABLE = celList(CONDITIONS_OF_OTHERS);
+/** Labels with which the coordinator makes its Lease. */
+const CEL_LEASE_LABELS = celMap(LEASE_LABELS);
+const NO_NODE = "{'metadata': dyn({}), 'spec': dyn({}), 'status': dyn({})}";
+
 // Expressions about the label `k`.
-const IS_OF_SERVICE = 'variables.servicePrefixes.exists(p, k.startsWith(p))';
-const IS_OF_KUBERNETES = isInDomains(celList(KUBERNETES_DOMAINS));
-/** Others set such labels as well: what they set is theirs, whatever the Node lists. */
-const IS_OF_DEVICE = 'variables.devicePrefixes.exists(p, k.startsWith(p))';
+const DIFFERS = 'variables.oldLabels[?k] != variables.labels[?k]';
+const IS_OWNED = `variables.ownFields.exists(m, ${hasField('m', 'labels')}) && !variables.oldOwnFields.exists(m, ${hasField('m', 'labels')})`;
+
+// Expressions about the facts `l` of a label.
 /** A label with a prefix for taints is not ours: kubelets may not set such labels. */
-const IS_READINESS = `(${IS_OF_SERVICE} && !${IS_OF_KUBERNETES})`;
-const IS_OF_RULE = `(variables.ownPrefixes.exists(p, k.startsWith(p)) && !${IS_OF_DEVICE} && !${IS_OF_KUBERNETES} && !(k in variables.poolLabels))`;
-/** A pool may have set it. */
-const IS_ORDINARY = `!(k in variables.namingLabels) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isForbidden('variables.reservedDomains')}`;
-const IS_OF_POOL = `variables.isInPool && ${IS_ORDINARY} && variables.poolPrefixes.exists(p, k.startsWith(p))`;
-/** Only the coordinator owns the label. */
-const IS_ALONE = `(${isAlone('labels')})`;
-const IS_FREE = `(!(k in variables.oldLabels) || ${IS_ALONE})`;
-const IS_LISTED = "('label:' + k) in variables.keyIds";
-const IS_POOLS = `(${IS_OF_POOL} && k in variables.listed)`;
-const WAS_LISTED = `(k in variables.oldListed || ${wasListed('label')})`;
+const IS_READINESS = '(l.isService && !l.isReserved)';
+/** Others set labels of devices as well: what they set is theirs, whatever the Node lists. */
+const IS_OF_RULE = '(l.isRule && !l.isDevice && !l.isReserved)';
+const IS_OF_POOL = '(l.isOrdinary && l.isPool && l.key in variables.listed)';
+const IS_LISTED = "('label:' + l.key) in variables.keyIds";
 /** A label of a service is there with the value true, or not there, whoever set it. */
-const MAY_SET = `k in variables.ownLabels || (${IS_OF_DEVICE} && ${IS_FREE} && ${IS_LISTED})
-            || (${IS_READINESS} && ${IS_LISTED} && (${WAS_LISTED} || (variables.labels[k] == 'true' && ${IS_FREE})))
-            || ((${IS_POOLS} || (${IS_OF_RULE} && ${IS_LISTED})) && (${IS_FREE} || ${WAS_LISTED}))`;
-const MAY_REMOVE = `k in variables.ownLabels || (${IS_READINESS} && variables.oldLabels[k] == 'true')
-            || ((${IS_ORDINARY} || ${IS_OF_DEVICE}) && ${IS_ALONE}) || (${IS_ORDINARY} && !${IS_OF_DEVICE} && ${WAS_LISTED})
-            || (k in variables.removedLabels && k in variables.oldListed)`;
-const MAY_OWN = `k in variables.ownLabels || ${IS_READINESS} || ${IS_OF_DEVICE} || ${IS_POOLS} || (${IS_OF_RULE} && ${IS_LISTED})`;
-/** Whether the label, taint or condition `k` may come onto the list of the Node. */
-const MAY_LIST = {
-  label: `k in variables.oldListed || k in variables.ownLabels || (k in variables.labels
-              && (${IS_OF_DEVICE} || (${IS_READINESS} && (${IS_FREE} || variables.oldLabels[k] == 'true')) || (${IS_OF_RULE} && ${IS_FREE}) || ${IS_POOLS}))`,
-  taint: `variables.taints.exists(t, t.key == k) && (k in variables.ownTaints || (k != '${STARTUP_TAINT}' && ${IS_OF_SERVICE}))`,
-  condition: `!(k in ${UNTOUCHABLE}) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && ${IS_FREE_CONDITION}`,
-};
+const MAY_SET = `l.isOwn || (l.isDevice && l.isFree && ${IS_LISTED})
+            || (${IS_READINESS} && ${IS_LISTED} && (l.wasListed || (variables.labels[l.key] == 'true' && l.isFree)))
+            || ((${IS_OF_POOL} || (${IS_OF_RULE} && ${IS_LISTED})) && (l.isFree || l.wasListed))`;
+const MAY_REMOVE = `l.isOwn || (${IS_READINESS} && l.wasTrue)
+            || ((l.isOrdinary || l.isDevice) && l.isFree) || (l.isOrdinary && !l.isDevice && l.wasListed)
+            || (l.key in variables.removedLabels && l.key in variables.oldListed)`;
+const MAY_OWN = `l.isOwn || ${IS_READINESS} || l.isDevice || ${IS_OF_POOL} || (${IS_OF_RULE} && ${IS_LISTED})`;
+const MAY_LIST = `l.wasListed || l.isOwn || (l.isThere
+        && (l.isDevice || (${IS_READINESS} && (l.isFree || l.wasTrue)) || (${IS_OF_RULE} && l.isFree) || ${IS_OF_POOL}))`;
+
+/** Whether the taint `t` is a taint of a service. The startup taint has such a prefix too, but may only be removed. */
+const IS_TAINT_OF_SERVICE = `t.key != '${STARTUP_TAINT}' && variables.servicePrefixes.exists(p, t.key.startsWith(p))`;
+/** Whether the condition of the type `k` may be one of a service. */
+const IS_CONDITION_OF_SERVICE =
+  '!(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p))';
 
 /** The keys in the text of a list, and the empty string where there are none. */
 function keysIn(list: string): string {
@@ -230,49 +311,71 @@ function wasListed(kind: 'label' | 'taint' | 'condition'): string {
   return `(('${kind}:' + k) in variables.oldKeyIds || k in variables.earlierKeys)`;
 }
 
-/** Whether the taint `t` is a taint of a service. The startup taint has such a prefix too, but may only be removed. */
-const IS_TAINT_OF_SERVICE = `t.key != '${STARTUP_TAINT}' && variables.servicePrefixes.exists(p, t.key.startsWith(p))`;
+/** Whether what others have of a list is the same before and after; `isOurs` is about the item `t`. */
+const isSameOfOthers = (list: string, old: string, isOurs: string) =>
+  `[[variables.${list}, variables.${old}].map(s, s.filter(t, !(${isOurs})))].all(s, s[0] == s[1])`;
 
-const othersTaints = (node: string) =>
-  `${node}.filter(t, !(t.key in variables.ownTaints) && !(t.key in variables.removedTaints) && !(${IS_TAINT_OF_SERVICE}))`;
+/** Whether two maps differ in nothing but these fields, and others that only the first has. */
+const isSameBut = (fields: readonly string[], one: string, other: string, onlyNew = 'false') =>
+  `${one}.all(f, f in ${celList(fields)} || ${one}[f] == ${other}[?f].orValue(null)${onlyNew === 'false' ? '' : ` || ${onlyNew}`}) && ${other}.all(f, f in ${celList(fields)} || f in ${one})`;
 
-const othersConditions = (conditions: string) =>
-  `${conditions}.filter(c, !(c.type in variables.removedConditions) && (c.type in ${UNTOUCHABLE} || !variables.conditionPrefixes.exists(p, c.type.startsWith(p))))`;
+/** Whether a text is as long as it was, or no longer than this: `length` gives its length in the new or old state. */
+const isNoLonger = (length: (state: 'new' | 'old') => string, most: number) =>
+  `[${length('new')}].all(n, n <= ${most} || n <= ${length('old')})`;
 
-/** That two maps do not differ but for one field. */
-const isSameBut = (field: string, one: string, other: string) =>
-  `${one}.all(f, f == '${field}' || ${one}[f] == ${other}[?f].orValue(null)) && ${other}.all(f, f == '${field}' || f in ${one})`;
-
+const stated = (name: string) => (state: 'new' | 'old') =>
+  state === 'new' ? `variables.${name}` : `variables.old${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+const lengthOfLabels = (state: 'new' | 'old') =>
+  [stated('labels')(state)].map((labels) => `${labels}.map(k, size(k) + size(${labels}[k])).sum()`).join('');
 /** Characters of the annotations that are rollcall's. */
-const lengthOf = (annotations: string) =>
-  `variables.ownAnnotations.map(k, size(variables.${annotations}[?k].orValue(''))).sum()`;
+const lengthOfAnnotations = (state: 'new' | 'old') =>
+  `variables.ownAnnotations.map(k, size(${stated('annotations')(state)}[?k].orValue(''))).sum()`;
+const lengthOfConditions = (state: 'new' | 'old') =>
+  `${stated('conditions')(state)}.map(c, size(c.type) + size(c.?reason.orValue('')) + size(c.?message.orValue(''))).sum()`;
 
-/** Characters of all conditions. */
-const lengthOfConditions = (conditions: string) =>
-  `variables.${conditions}.map(c, size(c.type) + size(c.?reason.orValue('')) + size(c.?message.orValue(''))).sum()`;
+/** One entry of the list of keys, as the coordinator writes it. */
+const LIST_ENTRY = '"(label|taint|condition):[^"\\\\\\\\]+":"[^"\\\\\\\\]*",';
 
 const VALIDATIONS = [
   {
-    expression: "request.operation == 'UPDATE' && (request.?subResource.orValue('') == '' || variables.isStatus)",
-    message: 'rollcall may change Nodes, and neither make nor delete them, nor use what is below them',
+    expression: cel(`
+      variables.isNode ? request.operation == 'UPDATE' && (request.?subResource.orValue('') == '' || variables.isStatus)
+      : size(variables.may) > 0 && (request.operation == 'UPDATE' || (request.operation == 'CREATE' && request.resource.resource == 'leases'))`),
+    message:
+      'rollcall may change Nodes and its own objects, and neither make nor delete them, nor use what is below them',
   },
   {
     // Also compares all other fields, including fields of later versions of Kubernetes.
     expression: cel(`
-      !variables.isStatus || (variables.mayChangeConditions
-        && ${isSameBut('conditions', 'object.status', 'oldObject.status')}
-        && ${isSameBut('managedFields', 'object.metadata', 'oldObject.metadata')})`),
+      variables.isNode || ([variables.may[0]].all(w,
+        object.all(f, f in ['metadata', w] || object[f] == variables.before[?f].orValue(null) || (request.operation == 'CREATE' && f in ['apiVersion', 'kind']))
+        && variables.before.all(f, f in ['metadata', w] || f in object)
+        && [object[?w].orValue(dyn({}))].all(n, n.all(k, n[k] == variables.before[?w][?k].orValue(null)
+          || (k in variables.may && (type(n[k]) != string || size(n[k]) <= (w == 'data' ? ${DATA_LENGTH_MAX} : ${VALUE_LENGTH_MAX}))))
+          && variables.before[?w].orValue(dyn({})).all(k, k in n || k in variables.may)))
+      && ${isSameBut(['annotations', 'managedFields'], 'object.metadata', 'variables.before.metadata', `(request.operation == 'CREATE' && (f in ['name', 'namespace', 'uid', 'creationTimestamp'] || (f == 'labels' && object.metadata.labels == ${CEL_LEASE_LABELS})))`)}
+      && [object.metadata.?annotations.orValue(dyn({}))].all(n, n.all(k, n[k] == variables.before.metadata[?'annotations'][?k].orValue('')
+        || (k.contains('/') && k in variables.may && size(n[k]) <= ${VALUE_LENGTH_MAX}))
+        && variables.before.metadata[?'annotations'].orValue(dyn({})).all(k, k in n || (k.contains('/') && k in variables.may))))`),
+    message:
+      'rollcall may change nothing but the content of its Secret, ConfigMap and Lease, and the status of its kinds',
+  },
+  {
+    expression: cel(`
+      !variables.isNode || !variables.isStatus || (variables.mayChangeConditions
+        && ${isSameBut(['conditions'], 'object.status', 'oldObject.status')}
+        && ${isSameBut(['managedFields'], 'object.metadata', 'oldObject.metadata')})`),
     message: 'rollcall may change nothing but conditions of the status of a Node',
   },
   {
     expression: cel(`
-      !variables.isStatus
-      || (${othersConditions('variables.conditions')} == ${othersConditions('variables.oldConditions')}
-        && variables.conditions.all(c, variables.oldConditions.exists(o, o == c) || [c.type].all(k,
+      !variables.isNode || !variables.isStatus
+      || (${isSameOfOthers('conditions', 'oldConditions', `t.type in variables.removedConditions || [t.type].all(k, ${IS_CONDITION_OF_SERVICE})`)}
+        && variables.conditions.all(c, c in variables.oldConditions || [c.type].all(k,
           ('condition:' + k) in variables.oldKeyIds && ${IS_FREE_CONDITION}))
         && variables.oldConditions.all(c, variables.conditions.exists(o, o.type == c.type)
           || c.type in variables.removedConditions || [c.type].all(k, ${IS_FREE_CONDITION}))
-        && [${lengthOfConditions('conditions')}].all(n, n <= ${TEXT_LENGTH_MAX} || n <= ${lengthOfConditions('oldConditions')}))`),
+        && ${isNoLonger(lengthOfConditions, TEXT_LENGTH_MAX)})`),
     message:
       'rollcall may not change the conditions of others, and may only remove conditions that are listed for a service',
   },
@@ -295,71 +398,83 @@ const VALIDATIONS = [
     message: `rollcall may not write a list of keys of more than ${LIST_LENGTH_MAX} characters`,
   },
   {
+    // What CEL reads in the list is then what a program reads that parses it.
+    expression: cel(`
+      variables.keyList == variables.oldKeyList || variables.keyList in ['', '{}'] || (variables.keyList.endsWith('}')
+        && (variables.keyList.substring(0, size(variables.keyList) - 1) + ',').matches('^[{](${LIST_ENTRY})+$') && variables.keyIds.isSorted())`),
+    message: `rollcall may write ${KEYS_ANNOTATION} only as it writes it itself: sorted, without spaces and escapes`,
+  },
+  {
     expression: cel(`
       variables.annotations == variables.oldAnnotations
       || (variables.ownAnnotations.filter(k, k in ${celList(SHORT)}).all(k, size(variables.annotations[?k].orValue('')) <= ${SHORT_LENGTH_MAX}
             || variables.annotations[?k] == variables.oldAnnotations[?k])
-        && [${lengthOf('annotations')}].all(n, n <= ${ANNOTATIONS_LENGTH_MAX} || n <= ${lengthOf('oldAnnotations')}))`),
+        && ${isNoLonger(lengthOfAnnotations, ANNOTATIONS_LENGTH_MAX)})`),
     message: `rollcall may not let its annotations grow beyond ${ANNOTATIONS_LENGTH_MAX} characters, and single ones beyond ${SHORT_LENGTH_MAX}`,
   },
   {
     expression: cel(`
       variables.labels == variables.oldLabels
-      || [variables.labels.map(k, size(k) + size(variables.labels[k])).sum()].all(n, n <= ${TEXT_LENGTH_MAX}
-        || n <= variables.oldLabels.map(k, size(k) + size(variables.oldLabels[k])).sum())`),
+      || ${isNoLonger(lengthOfLabels, TEXT_LENGTH_MAX)}`),
     message: `rollcall may not let the labels of a Node grow beyond ${TEXT_LENGTH_MAX} characters`,
   },
   {
     expression: cel(`
-      variables.keyList == variables.oldKeyList
-      || variables.keyIds.filter(id, !(id in variables.oldKeyIds)).all(id, [id.substring(id.indexOf(':') + 1)].all(k,
-          k in variables.earlierKeys || (id.startsWith('label:')
-            ? ${MAY_LIST.label}
-            : id.startsWith('taint:') ? ${MAY_LIST.taint}
-            : ${MAY_LIST.condition})))`),
+      size(variables.newIds) == 0
+      || (variables.facts.all(l, !(('label:' + l.key) in variables.newIds) || ${MAY_LIST})
+        && variables.newIds.filter(id, !id.startsWith('label:')).all(id, [id.substring(id.indexOf(':') + 1)].all(k, k in variables.earlierKeys || (id.startsWith('taint:')
+          ? variables.taints.exists(t, t.key == k && (k in variables.ownTaints || (${IS_TAINT_OF_SERVICE})))
+          : ${IS_CONDITION_OF_SERVICE} && ${IS_FREE_CONDITION}))))`),
     message: 'rollcall may not list the keys of others as its own',
   },
   {
     expression: cel(`
       variables.taints == variables.oldTaints
-      || ${othersTaints('variables.taints')} == ${othersTaints('variables.oldTaints')}`),
+      || ${isSameOfOthers('taints', 'oldTaints', `t.key in variables.ownTaints || t.key in variables.removedTaints || (${IS_TAINT_OF_SERVICE})`)}`),
     message:
       'rollcall may not change the taints of others, and may only remove the startup taint and taints that are listed for a service',
   },
   {
     expression: cel(`
-      variables.taints.all(t, !(t.key in variables.ownTaints) || variables.oldTaints.exists(o, o == t)
+      variables.taints.all(t, !(t.key in variables.ownTaints) || t in variables.oldTaints
         || (t.effect == 'NoSchedule' && t.?value.orValue('') == 'true'))`),
     message: 'rollcall may add its taints with the value true and the effect NoSchedule only',
   },
   {
     expression: cel(`
-      variables.taints.all(t, variables.oldTaints.exists(o, o == t) || ('taint:' + t.key) in variables.keyIds)
+      variables.taints.all(t, t in variables.oldTaints || ('taint:' + t.key) in variables.keyIds)
       && (size(variables.taints) <= ${TAINTS_MAX} || size(variables.taints) <= size(variables.oldTaints))`),
     message: `rollcall may only add taints that it lists, and not more than ${TAINTS_MAX} to a Node`,
   },
   {
     expression: cel(`
-      variables.taints.all(t, t.effect != 'NoExecute' || variables.oldTaints.exists(o, o == t)
+      variables.taints.all(t, t.effect != 'NoExecute' || t in variables.oldTaints
         || (variables.mayEvict && ${IS_TAINT_OF_SERVICE}))`),
     message: 'rollcall may not add a taint that evicts pods',
   },
   {
-    expression: SPEC_FIELDS.map((field) => `object.spec.?${field} == oldObject.spec.?${field}`).join('\n&& '),
+    expression: isSameBut(['taints'], 'variables.node.spec', 'variables.oldNode.spec'),
     message: 'rollcall may not change the spec of a Node',
   },
   {
-    expression: ['ownerReferences', 'finalizers']
-      .map((field) => `object.metadata.?${field} == oldObject.metadata.?${field}`)
-      .join('\n&& '),
-    message: 'rollcall may not change owners or finalizers',
+    expression: isSameBut(
+      ['labels', 'annotations', 'managedFields'],
+      'variables.node.metadata',
+      'variables.oldNode.metadata',
+    ),
+    message: 'rollcall may not change owners or finalizers, or other metadata',
   },
   {
     expression: OTHERS_KEEP_THEIR_FIELDS,
     message: 'rollcall may not change what other field managers own',
   },
   {
-    expression: ownFieldsAreOwn(MAY_OWN),
+    expression: `variables.ownFields == variables.oldOwnFields || variables.facts.all(l, [l.key].all(k, !(${IS_OWNED}) || ${MAY_OWN}))`,
     message: 'rollcall may not own the fields of others',
+  },
+  {
+    expression: OWN_FIELDS_ARE_OWN,
+    message:
+      'rollcall may own the fields of others neither, nor fields that are not there, nor have more than one entry for an operation',
   },
 ];

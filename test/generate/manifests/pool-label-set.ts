@@ -1,3 +1,4 @@
+import { POOL_KEYS_LENGTH_MAX, POOL_LABELS_MAX } from '@rollcall/common/pool-labels.ts';
 import { POOL_LABEL_RESOURCES, type PoolLabelKind } from '@rollcall/coordinator/state/pool-label-sets.ts';
 import { cel } from './cel.ts';
 import {
@@ -9,6 +10,7 @@ import {
   observedGeneration,
   ofCondition,
   text,
+  validation,
 } from './crd-parts.ts';
 import type { ManifestObject } from './manifest.ts';
 
@@ -24,6 +26,7 @@ const spec = {
         'node, and labels that rollcall sets for other reasons are not set, and are listed in status.refusedKeys. ' +
         'A label that another client set to another value stays unchanged.',
       type: 'object',
+      maxProperties: POOL_LABELS_MAX,
       additionalProperties: {
         description: 'Empty, or at most 63 letters, digits, "-", "_" and ".", with a letter or digit first and last.',
         ...LABEL_VALUE,
@@ -36,6 +39,10 @@ const spec = {
             '"' + self.filter(k, format.qualifiedName().validate(k).hasValue())[0] + '" is not a valid label key: '
             + '${KEY_RULE}'`),
         },
+        validation(
+          `self.map(k, size(k)).sum() <= ${POOL_KEYS_LENGTH_MAX}`,
+          `the keys of all labels have more than ${POOL_KEYS_LENGTH_MAX} characters, which do not fit on a Node: use fewer or shorter keys`,
+        ),
       ],
     },
     pool: {

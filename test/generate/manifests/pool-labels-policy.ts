@@ -1,3 +1,4 @@
+import { POOL_KEYS_LENGTH_MAX } from '@rollcall/common/pool-labels.ts';
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import {
   POOL_LABEL_KINDS,
@@ -20,9 +21,9 @@ export function poolLabelsPolicies(settings: PolicySettings): string {
 function poolLabelsPolicy(kind: PoolLabelKind, settings: PolicySettings) {
   const name = POLICIES[kind];
   const { group, version, title } = POOL_LABEL_RESOURCES[kind];
-  const { poolNamespace, services, poolLabels, poolPrefixes, reservedDomains } = settings;
+  const { poolNamespace, services, poolLabels, identityLabels, poolPrefixes, reservedDomains } = settings;
   const reservedLabels = [
-    ...poolLabels,
+    ...identityLabels,
     MANAGED_LABELS_ANNOTATION,
     ...OWN_LABELS,
     ...services.map(({ label }) => label),
@@ -32,7 +33,7 @@ function poolLabelsPolicy(kind: PoolLabelKind, settings: PolicySettings) {
       about:
         'Puts the labels of its pool on a Node in the request that creates it, so that no pod comes before them.\n' +
         `The labels are those of ${title}.\n` +
-        'A label that cannot be set is left out, as a single one would make the API server refuse the kubelet.',
+        'A label that cannot be set, or does not fit, is left out, as it would make the API server refuse the kubelet.',
       object: {
         apiVersion: ADMISSION,
         kind: 'MutatingAdmissionPolicy',
@@ -56,11 +57,26 @@ function poolLabelsPolicy(kind: PoolLabelKind, settings: PolicySettings) {
             { name: 'prefixes', expression: celList(poolPrefixes) },
             { name: 'reservedDomains', expression: celList(reservedDomains) },
             { name: 'labels', expression: 'object.metadata.?labels.orValue({})' },
+            { name: 'given', expression: 'params.?spec.?labels.orValue({})' },
+            {
+              // So many characters of keys fit into the annotation that lists them, beside what the Node has already.
+              name: 'room',
+              expression: `${POOL_KEYS_LENGTH_MAX} - [object.metadata.?annotations.orValue({})].map(a, a.map(k, size(k) + size(a[k])).sum())[0]`,
+            },
+            {
+              // The first keys that fit, were all as long as the longest.
+              name: 'fitting',
+              expression: cel(`
+                variables.given.map(k, size(k) + 3).sum() <= variables.room ? variables.given.map(k, k)
+                : variables.given.map(k, k).sort().slice(0, [variables.room, 0].max() / (variables.given.map(k, size(k)).max() + 3))`),
+            },
+            { name: 'last', expression: "size(variables.fitting) == 0 ? '' : variables.fitting.max()" },
             {
               name: 'wanted',
               expression: cel(`
-                params.?spec.?labels.orValue({}).transformMapEntry(k, v,
-                  !(k in variables.labels)
+                variables.given.transformMapEntry(k, v,
+                  k <= variables.last
+                  && !(k in variables.labels)
                   && !format.qualifiedName().validate(k).hasValue()
                   && !format.labelValue().validate(v).hasValue()
                   && !(k in variables.reservedLabels)

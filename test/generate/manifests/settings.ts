@@ -1,9 +1,10 @@
-import { DEFAULT_POOL_LABELS } from '@rollcall/common/pool-labels.ts';
+import { DEFAULT_POOL_LABELS, IDENTITY_LABELS } from '@rollcall/common/pool-labels.ts';
 import { KUBERNETES_DOMAINS } from '@rollcall/common/reserved-domains.ts';
 import { KNOWN_TAINT_PREFIXES, SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { KeyEntry } from '@rollcall/coordinator/model/keys/key-entry.ts';
 import { OWN_KEYS } from '@rollcall/coordinator/model/keys/own-keys.ts';
 import { type GitpodOptions, gitpodServices, type Service } from '@rollcall/coordinator/model/services.ts';
+import { LEASE_NAME } from './accounts.ts';
 
 /** What the policies depend on. */
 export type PolicySettings = {
@@ -11,10 +12,14 @@ export type PolicySettings = {
   namespace: string;
   /** Where the NodePoolLabels and NodePoolLabelSets are. */
   poolNamespace: string;
+  /** Name of the Lease of the coordinators. */
+  leaseName: string;
   /** Keys of the services that need not be written. */
   services: readonly { label: string; taint: string }[];
   /** Labels that name the pool of a node, the first that has a value counts. */
   poolLabels: readonly string[];
+  /** Labels that identify a pool or a node: the default ones, and `poolLabels`. */
+  identityLabels: readonly string[];
   /** What labels of pools begin with; the empty string for any. */
   poolPrefixes: readonly string[];
   /** Where no NodePoolLabels and no NodePoolLabelSet may set a label. */
@@ -66,8 +71,10 @@ export const DEFAULT_SERVICE_PREFIXES: readonly string[] = [SERVICE_LABEL_PREFIX
 export const DEFAULT_SETTINGS: PolicySettings = {
   namespace: 'rollcall',
   poolNamespace: 'rollcall',
+  leaseName: LEASE_NAME,
   services: keysOfServices({}),
   poolLabels: DEFAULT_POOL_LABELS,
+  identityLabels: IDENTITY_LABELS,
   poolPrefixes: [''],
   reservedDomains: KUBERNETES_DOMAINS,
   removedLabels: [''],

@@ -1,5 +1,6 @@
 import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import type { GeneratedBlock } from '../blocks.ts';
+import { GRANTS, LEASE_NAME } from './accounts.ts';
 
 const RESOURCES = Object.values<WatchedResource>(WATCHED);
 
@@ -11,6 +12,28 @@ export function watchRightsBlock(): GeneratedBlock {
     content: RESOURCES.filter(({ role }) => role === undefined)
       .flatMap(linesOf)
       .join('\n'),
+  };
+}
+
+/** The rights to its own objects, in the coordinator's Role of the chart. */
+export function ownRightsBlock(): GeneratedBlock {
+  const own = GRANTS.filter(({ accounts, name }) => accounts.includes('coordinator') && name !== undefined);
+  const lines = (condition: string | undefined) =>
+    own
+      .filter(({ when }) => when === condition)
+      .map(
+        ({ group, resource, name = '', verbs }) =>
+          `  - { apiGroups: [${group || '""'}], resources: [${resource}], resourceNames: [${name === LEASE_NAME ? '{{ .Values.leaseName | quote }}' : name}], verbs: [${verbs.join(', ')}] }`,
+      );
+  return {
+    file: 'deploy/chart/templates/coordinator/rbac.yaml',
+    name: 'own',
+    content: [
+      ...lines(undefined),
+      '  {{- if not .Values.tls.secretName }}',
+      ...lines('not tls.secretName'),
+      '  {{- end }}',
+    ].join('\n'),
   };
 }
 

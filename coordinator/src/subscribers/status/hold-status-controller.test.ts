@@ -46,6 +46,7 @@ test('a hold is accepted, and its status counts the nodes of the fleet that its 
     {
       method: 'PATCH',
       path: '/apis/rollcall.dev/v1alpha1/nodeholds/jobs/status',
+      query: { fieldManager: 'rollcall' },
       body: {
         metadata: { uid: 'u' },
         status: {

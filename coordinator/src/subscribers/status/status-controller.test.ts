@@ -144,6 +144,7 @@ describe('a status', () => {
       {
         method: 'PATCH',
         path: '/a/status',
+        query: { fieldManager: 'rollcall' },
         body: { metadata: { uid: 'a' }, status: { of: 'a' } },
         contentType: 'application/merge-patch+json',
         timeoutMs: 10_000,

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { collectionPath, type WatchedResource } from '@rollcall/common/watched-resources.ts';
+import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import { type KubeClient, mayBeGone, SLOW_MS, type WriteFence } from '../../kube/client.ts';
 import type { EventNews, EventSubject } from '../events/event-object.ts';
 
@@ -148,6 +149,7 @@ export class StatusController<T extends KeptObject, S extends object> {
       await client.request({
         method: 'PATCH',
         path: path(object),
+        query: { fieldManager: FIELD_MANAGER },
         body: { metadata: { uid }, status },
         contentType: 'application/merge-patch+json',
         timeoutMs,

@@ -10,16 +10,49 @@ metadata:
 spec:
   failurePolicy: Fail
   matchConstraints:
+    namespaceSelector:
+      matchExpressions:
+        - key: kubernetes.io/metadata.name
+          operator: In
+          values:
+            - {{ .Release.Namespace | quote }}
+            - {{ include "rollcall.poolNamespace" . | quote }}
     resourceRules:
       - apiGroups:
           - ""
         apiVersions:
-          - v1
+          - "*"
         operations:
           - "*"
         resources:
           - nodes
           - nodes/*
+          - secrets
+          - configmaps
+      - apiGroups:
+          - rollcall.dev
+        apiVersions:
+          - "*"
+        operations:
+          - "*"
+        resources:
+          - "*/*"
+      - apiGroups:
+          - labels.banzaicloud.io
+        apiVersions:
+          - "*"
+        operations:
+          - "*"
+        resources:
+          - "*/*"
+      - apiGroups:
+          - coordination.k8s.io
+        apiVersions:
+          - "*"
+        operations:
+          - "*"
+        resources:
+          - leases
   matchConditions:
     - name: only-rollcall
       expression: request.userInfo.username in ['system:serviceaccount:{{ .Release.Namespace }}:rollcall-coordinator', 'system:serviceaccount:{{ .Release.Namespace }}:rollcall-uninstall']
@@ -40,45 +73,56 @@ spec:
       expression: "[{{ include "rollcall.cel.taints" . }}]"
     - name: poolLabels
       expression: "[{{ include "rollcall.cel.poolLabels" . }}]"
+    - name: identity
+      expression: "[{{ include "rollcall.cel.identityLabels" . }}]"
     - name: poolPrefixes
       expression: "[{{ include "rollcall.cel.poolPrefixes" . }}]"
     - name: reservedDomains
       expression: "[{{ include "rollcall.cel.reservedDomains" . }}]"
     - name: removedLabels
       expression: "[{{ include "rollcall.cel.removedLabels" . }}]"
+    - name: isNode
+      expression: request.resource.resource == 'nodes'
+    - name: isStatus
+      expression: request.?subResource.orValue('') == 'status'
+    - name: may
+      expression: "{'nodepoollabels/status': ['status', 'observedGeneration', 'nodesMatched', 'nodesLabelled', 'nodesInConflict', 'refusedKeys', 'conditions'], 'nodepoollabelsets/status': ['status', 'observedGeneration', 'nodesMatched', 'nodesLabelled', 'nodesInConflict', 'refusedKeys', 'conditions'], 'nodeservices/status': ['status', 'observedGeneration', 'nodes', 'ready', 'published', 'conditions'], 'nodeholds/status': ['status', 'observedGeneration', 'nodesHeld', 'conditions'], 'leases/{{ .Values.leaseName }}': ['spec', 'holderIdentity', 'leaseDurationSeconds', 'acquireTime', 'renewTime', 'leaseTransitions', 'rollcall.dev/leader-url', 'rollcall.dev/leader-scheduler-url', 'rollcall.dev/leader-console-url'], 'secrets/rollcall-coordinator-tls': ['data', 'tls.crt', 'tls.key', 'ca.crt', 'ca.key', 'next-ca.crt', 'next-ca.key', 'previous-ca.crt', 'rollcall.dev/previous-ca-until'], 'configmaps/rollcall-coordinator-ca': ['data', 'ca.crt', 'rollcall.dev/published-at']}[?(request.resource.resource + '/' + (variables.isStatus ? 'status' : request.name))].orValue([])"
+    - name: before
+      expression: "request.operation == 'CREATE' ? dyn({'metadata': dyn({})}) : dyn(oldObject)"
+    - name: node
+      expression: "variables.isNode ? dyn(object) : dyn({'metadata': dyn({}), 'spec': dyn({}), 'status': dyn({})})"
+    - name: oldNode
+      expression: "variables.isNode ? dyn(oldObject) : dyn({'metadata': dyn({}), 'spec': dyn({}), 'status': dyn({})})"
     - name: labels
-      expression: object.metadata.?labels.orValue({})
+      expression: variables.node.metadata.?labels.orValue({})
     - name: oldLabels
-      expression: oldObject.metadata.?labels.orValue({})
+      expression: variables.oldNode.metadata.?labels.orValue({})
     - name: annotations
-      expression: object.metadata.?annotations.orValue({})
+      expression: variables.node.metadata.?annotations.orValue({})
     - name: oldAnnotations
-      expression: oldObject.metadata.?annotations.orValue({})
+      expression: variables.oldNode.metadata.?annotations.orValue({})
     - name: fields
       expression: object.metadata.?managedFields.orValue([])
     - name: oldFields
-      expression: oldObject.metadata.?managedFields.orValue([])
+      expression: variables.before.metadata.?managedFields.orValue([])
     - name: ownFields
       expression: variables.fields.filter(m, m.manager == 'rollcall')
     - name: oldOwnFields
       expression: variables.oldFields.filter(m, m.manager == 'rollcall')
     - name: othersFields
-      expression: variables.fields.filter(m, m.manager != 'rollcall')
+      expression: variables.fields.filter(m, !(m.manager == 'rollcall'))
     - name: oldOthersFields
-      expression: variables.oldFields.filter(m, m.manager != 'rollcall')
+      expression: variables.oldFields.filter(m, !(m.manager == 'rollcall'))
     - name: isMerged
-      expression: variables.oldFields.filter(m, m.operation == 'Update').size() >= 10
+      expression: variables.oldFields.filter(m, m.operation == 'Update').size() >= 10 && variables.fields.filter(m, m.operation == 'Update').size() == 10
+    - name: takenConditions
+      expression: variables.oldOthersFields.filter(m, m.manager != 'before-first-apply').map(m, m.?fieldsV1[?'f:status'][?'f:conditions'].orValue(dyn({})).filter(c, m.fieldsV1['f:status']['f:conditions'][c][?'.'].hasValue()))
     - name: taints
-      expression: object.spec.?taints.orValue([])
+      expression: variables.node.spec.?taints.orValue([])
     - name: oldTaints
-      expression: oldObject.spec.?taints.orValue([])
+      expression: variables.oldNode.spec.?taints.orValue([])
     - name: isInPool
       expression: variables.poolLabels.exists(k, variables.oldLabels[?k].orValue('') != '')
-    - name: namingLabels
-      expression: |-
-        variables.poolLabels.filter(k, variables.poolLabels.indexOf(k) < 3
-          || !variables.poolLabels.exists(p, variables.oldLabels[?p].orValue('') != ''
-            && variables.poolLabels.indexOf(p) < variables.poolLabels.indexOf(k)))
     - name: list
       expression: variables.annotations[?'nodepool.banzaicloud.io/managed-labels'].orValue('')
     - name: oldList
@@ -91,24 +135,47 @@ spec:
       expression: variables.keyList.split('"').filter(id, ['label:', 'taint:', 'condition:'].exists(p, id.startsWith(p)))
     - name: oldKeyIds
       expression: variables.oldKeyList.split('"').filter(id, ['label:', 'taint:', 'condition:'].exists(p, id.startsWith(p)))
+    - name: newIds
+      expression: "variables.keyList == variables.oldKeyList ? [] : variables.keyIds.filter(id, !(id in variables.oldKeyIds))"
     - name: earlierKeys
       expression: variables.oldAnnotations[?'rollcall.dev/service-keys'].orValue('').split('"') + variables.oldAnnotations[?'rollcall.dev/implied-labels'].orValue('').split('"')
     - name: listed
       expression: variables.list.replace('[', '').replace(']', '').replace('"', '').replace(' ', '').replace('\n', '').replace('\r', '').replace('\t', '').split(',')
     - name: oldListed
       expression: variables.oldList.replace('[', '').replace(']', '').replace('"', '').replace(' ', '').replace('\n', '').replace('\r', '').replace('\t', '').split(',')
+    - name: newListed
+      expression: "variables.list == variables.oldList ? [] : variables.listed.filter(k, k != '' && !(k in variables.oldListed))"
+    - name: facts
+      expression: |-
+        ((variables.labels == variables.oldLabels ? [] : variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k]) + variables.oldLabels.filter(k, !(k in variables.labels)))
+        + (variables.newIds.filter(id, id.startsWith('label:')).map(id, id.substring(6)) + variables.newListed
+          + (variables.ownFields == variables.oldOwnFields ? [] : variables.labels.filter(k, variables.ownFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())))).filter(k, !(variables.oldLabels[?k] != variables.labels[?k])))
+        .map(k, {
+          'key': dyn(k),
+          'isThere': dyn(k in variables.labels),
+          'differs': dyn(variables.oldLabels[?k] != variables.labels[?k]),
+          'isOwn': dyn(k in variables.ownLabels),
+          'isDevice': dyn(variables.devicePrefixes.exists(p, k.startsWith(p))),
+          'isService': dyn(variables.servicePrefixes.exists(p, k.startsWith(p))),
+          'isRule': dyn(variables.ownPrefixes.exists(p, k.startsWith(p))),
+          'isPool': dyn(variables.isInPool && variables.poolPrefixes.exists(p, k.startsWith(p))),
+          'isReserved': dyn(k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))),
+          'isOrdinary': dyn(!(k in variables.identity) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii()))),
+          'isFree': dyn(!(k in variables.oldLabels) || (variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()))),
+          'wasTrue': dyn(variables.oldLabels[?k] == optional.of('true')),
+          'wasListed': dyn(k in variables.oldListed || (('label:' + k) in variables.oldKeyIds || k in variables.earlierKeys))
+        })
     - name: foreignLabels
       expression: |-
-        variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k] && !(k in variables.ownLabels || (variables.devicePrefixes.exists(p, k.startsWith(p)) && (!(k in variables.oldLabels) || (variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()))) && ('label:' + k) in variables.keyIds)
-            || ((variables.servicePrefixes.exists(p, k.startsWith(p)) && !(k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))) && ('label:' + k) in variables.keyIds && ((k in variables.oldListed || (('label:' + k) in variables.oldKeyIds || k in variables.earlierKeys)) || (variables.labels[k] == 'true' && (!(k in variables.oldLabels) || (variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()))))))
-            || (((variables.isInPool && !(k in variables.namingLabels) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii())) && variables.poolPrefixes.exists(p, k.startsWith(p)) && k in variables.listed) || ((variables.ownPrefixes.exists(p, k.startsWith(p)) && !variables.devicePrefixes.exists(p, k.startsWith(p)) && !(k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) && !(k in variables.poolLabels)) && ('label:' + k) in variables.keyIds)) && ((!(k in variables.oldLabels) || (variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()))) || (k in variables.oldListed || (('label:' + k) in variables.oldKeyIds || k in variables.earlierKeys))))))
-        + variables.oldLabels.filter(k, !(k in variables.labels) && !(k in variables.ownLabels || ((variables.servicePrefixes.exists(p, k.startsWith(p)) && !(k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))) && variables.oldLabels[k] == 'true')
-            || ((!(k in variables.namingLabels) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii())) || variables.devicePrefixes.exists(p, k.startsWith(p))) && (variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()))) || (!(k in variables.namingLabels) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii())) && !variables.devicePrefixes.exists(p, k.startsWith(p)) && (k in variables.oldListed || (('label:' + k) in variables.oldKeyIds || k in variables.earlierKeys)))
-            || (k in variables.removedLabels && k in variables.oldListed)))
+        variables.facts.filter(l, l.differs && !(l.isThere
+          ? l.isOwn || (l.isDevice && l.isFree && ('label:' + l.key) in variables.keyIds)
+            || ((l.isService && !l.isReserved) && ('label:' + l.key) in variables.keyIds && (l.wasListed || (variables.labels[l.key] == 'true' && l.isFree)))
+            || (((l.isOrdinary && l.isPool && l.key in variables.listed) || ((l.isRule && !l.isDevice && !l.isReserved) && ('label:' + l.key) in variables.keyIds)) && (l.isFree || l.wasListed))
+          : l.isOwn || ((l.isService && !l.isReserved) && l.wasTrue)
+            || ((l.isOrdinary || l.isDevice) && l.isFree) || (l.isOrdinary && !l.isDevice && l.wasListed)
+            || (l.key in variables.removedLabels && l.key in variables.oldListed))).map(l, l.key)
     - name: foreignListed
-      expression: |-
-        variables.list == variables.oldList ? [] : variables.listed.filter(k, k != '' && !(k in variables.oldListed)
-          && !(k in variables.labels && variables.isInPool && !(k in variables.namingLabels) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii())) && variables.poolPrefixes.exists(p, k.startsWith(p)) && (!(k in variables.oldLabels) || (variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())))))
+      expression: variables.facts.filter(l, l.key in variables.newListed && !(l.isThere && l.isOrdinary && l.isPool && l.isFree)).map(l, l.key)
     - name: foreignAnnotations
       expression: |-
         variables.annotations.filter(k, variables.oldAnnotations[?k] != variables.annotations[?k]
@@ -121,35 +188,49 @@ spec:
         variables.oldTaints.map(t, t.key).filter(k, !variables.taints.exists(t, t.key == k) && (k == 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall'
           || ((('taint:' + k) in variables.oldKeyIds || k in variables.earlierKeys) && (!(k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))
             || ['startup-taint.cluster-autoscaler.kubernetes.io/', 'status-taint.cluster-autoscaler.kubernetes.io/', 'readiness.k8s.io/'].exists(p, k.startsWith(p))))))
-    - name: isStatus
-      expression: request.?subResource.orValue('') == 'status'
     - name: mayChangeConditions
       expression: {{ ne (toString .Values.coordinator.config.servicesConditions) "false" | quote }}
     - name: conditions
       expression: object.?status.?conditions.orValue([])
     - name: oldConditions
-      expression: oldObject.?status.?conditions.orValue([])
+      expression: variables.before.?status.?conditions.orValue([])
     - name: conditionPrefixes
       expression: variables.servicePrefixes.filter(p, !(p in ['startup-taint.cluster-autoscaler.kubernetes.io/', 'status-taint.cluster-autoscaler.kubernetes.io/', 'readiness.k8s.io/']))
+    - name: untouchable
+      expression: "['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable', 'GracefulNodeShutdownInProgress', 'DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress']"
     - name: removedConditions
       expression: |-
-        variables.oldConditions.map(c, c.type).filter(k, !(k in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable', 'GracefulNodeShutdownInProgress', 'DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'])
+        variables.oldConditions.map(c, c.type).filter(k, !(k in variables.untouchable)
           && !variables.conditions.exists(c, c.type == k) && (('condition:' + k) in variables.oldKeyIds || k in variables.earlierKeys))
   validations:
-    - expression: request.operation == 'UPDATE' && (request.?subResource.orValue('') == '' || variables.isStatus)
-      message: rollcall may change Nodes, and neither make nor delete them, nor use what is below them
     - expression: |-
-        !variables.isStatus || (variables.mayChangeConditions
-          && object.status.all(f, f == 'conditions' || object.status[f] == oldObject.status[?f].orValue(null)) && oldObject.status.all(f, f == 'conditions' || f in object.status)
-          && object.metadata.all(f, f == 'managedFields' || object.metadata[f] == oldObject.metadata[?f].orValue(null)) && oldObject.metadata.all(f, f == 'managedFields' || f in object.metadata))
+        variables.isNode ? request.operation == 'UPDATE' && (request.?subResource.orValue('') == '' || variables.isStatus)
+        : size(variables.may) > 0 && (request.operation == 'UPDATE' || (request.operation == 'CREATE' && request.resource.resource == 'leases'))
+      message: rollcall may change Nodes and its own objects, and neither make nor delete them, nor use what is below them
+    - expression: |-
+        variables.isNode || ([variables.may[0]].all(w,
+          object.all(f, f in ['metadata', w] || object[f] == variables.before[?f].orValue(null) || (request.operation == 'CREATE' && f in ['apiVersion', 'kind']))
+          && variables.before.all(f, f in ['metadata', w] || f in object)
+          && [object[?w].orValue(dyn({}))].all(n, n.all(k, n[k] == variables.before[?w][?k].orValue(null)
+            || (k in variables.may && (type(n[k]) != string || size(n[k]) <= (w == 'data' ? 32768 : 4096))))
+            && variables.before[?w].orValue(dyn({})).all(k, k in n || k in variables.may)))
+        && object.metadata.all(f, f in ['annotations', 'managedFields'] || object.metadata[f] == variables.before.metadata[?f].orValue(null) || (request.operation == 'CREATE' && (f in ['name', 'namespace', 'uid', 'creationTimestamp'] || (f == 'labels' && object.metadata.labels == {'app.kubernetes.io/managed-by': 'rollcall'})))) && variables.before.metadata.all(f, f in ['annotations', 'managedFields'] || f in object.metadata)
+        && [object.metadata.?annotations.orValue(dyn({}))].all(n, n.all(k, n[k] == variables.before.metadata[?'annotations'][?k].orValue('')
+          || (k.contains('/') && k in variables.may && size(n[k]) <= 4096))
+          && variables.before.metadata[?'annotations'].orValue(dyn({})).all(k, k in n || (k.contains('/') && k in variables.may))))
+      message: rollcall may change nothing but the content of its Secret, ConfigMap and Lease, and the status of its kinds
+    - expression: |-
+        !variables.isNode || !variables.isStatus || (variables.mayChangeConditions
+          && object.status.all(f, f in ['conditions'] || object.status[f] == oldObject.status[?f].orValue(null)) && oldObject.status.all(f, f in ['conditions'] || f in object.status)
+          && object.metadata.all(f, f in ['managedFields'] || object.metadata[f] == oldObject.metadata[?f].orValue(null)) && oldObject.metadata.all(f, f in ['managedFields'] || f in object.metadata))
       message: rollcall may change nothing but conditions of the status of a Node
     - expression: |-
-        !variables.isStatus
-        || (variables.conditions.filter(c, !(c.type in variables.removedConditions) && (c.type in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable', 'GracefulNodeShutdownInProgress', 'DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'] || !variables.conditionPrefixes.exists(p, c.type.startsWith(p)))) == variables.oldConditions.filter(c, !(c.type in variables.removedConditions) && (c.type in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable', 'GracefulNodeShutdownInProgress', 'DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress'] || !variables.conditionPrefixes.exists(p, c.type.startsWith(p))))
-          && variables.conditions.all(c, variables.oldConditions.exists(o, o == c) || [c.type].all(k,
-            ('condition:' + k) in variables.oldKeyIds && !variables.oldOthersFields.exists(m, m.manager != 'before-first-apply' && m.?fieldsV1[?'f:status'][?'f:conditions'][?('k:{"type":"' + k + '"}')][?'.'].hasValue())))
+        !variables.isNode || !variables.isStatus
+        || ([[variables.conditions, variables.oldConditions].map(s, s.filter(t, !(t.type in variables.removedConditions || [t.type].all(k, !(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p))))))].all(s, s[0] == s[1])
+          && variables.conditions.all(c, c in variables.oldConditions || [c.type].all(k,
+            ('condition:' + k) in variables.oldKeyIds && !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))
           && variables.oldConditions.all(c, variables.conditions.exists(o, o.type == c.type)
-            || c.type in variables.removedConditions || [c.type].all(k, !variables.oldOthersFields.exists(m, m.manager != 'before-first-apply' && m.?fieldsV1[?'f:status'][?'f:conditions'][?('k:{"type":"' + k + '"}')][?'.'].hasValue())))
+            || c.type in variables.removedConditions || [c.type].all(k, !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))
           && [variables.conditions.map(c, size(c.type) + size(c.?reason.orValue('')) + size(c.?message.orValue(''))).sum()].all(n, n <= 131072 || n <= variables.oldConditions.map(c, size(c.type) + size(c.?reason.orValue('')) + size(c.?message.orValue(''))).sum()))
       message: rollcall may not change the conditions of others, and may only remove conditions that are listed for a service
     - expression: size(variables.foreignLabels) == 0
@@ -163,6 +244,10 @@ spec:
         && (variables.keyList == variables.oldKeyList || size(variables.keyList) <= 131072)
       message: rollcall may not write a list of keys of more than 131072 characters
     - expression: |-
+        variables.keyList == variables.oldKeyList || variables.keyList in ['', '{}'] || (variables.keyList.endsWith('}')
+          && (variables.keyList.substring(0, size(variables.keyList) - 1) + ',').matches('^[{]("(label|taint|condition):[^"\\\\]+":"[^"\\\\]*",)+$') && variables.keyIds.isSorted())
+      message: "rollcall may write rollcall.dev/keys only as it writes it itself: sorted, without spaces and escapes"
+    - expression: |-
         variables.annotations == variables.oldAnnotations
         || (variables.ownAnnotations.filter(k, k in ['cluster-autoscaler.kubernetes.io/scale-down-disabled', 'karpenter.sh/do-not-disrupt', 'rollcall.dev/scheduling-hint']).all(k, size(variables.annotations[?k].orValue('')) <= 64
               || variables.annotations[?k] == variables.oldAnnotations[?k])
@@ -170,100 +255,74 @@ spec:
       message: rollcall may not let its annotations grow beyond 196608 characters, and single ones beyond 64
     - expression: |-
         variables.labels == variables.oldLabels
-        || [variables.labels.map(k, size(k) + size(variables.labels[k])).sum()].all(n, n <= 131072
-          || n <= variables.oldLabels.map(k, size(k) + size(variables.oldLabels[k])).sum())
+        || [variables.labels.map(k, size(k) + size(variables.labels[k])).sum()].all(n, n <= 131072 || n <= variables.oldLabels.map(k, size(k) + size(variables.oldLabels[k])).sum())
       message: rollcall may not let the labels of a Node grow beyond 131072 characters
     - expression: |-
-        variables.keyList == variables.oldKeyList
-        || variables.keyIds.filter(id, !(id in variables.oldKeyIds)).all(id, [id.substring(id.indexOf(':') + 1)].all(k,
-            k in variables.earlierKeys || (id.startsWith('label:')
-              ? k in variables.oldListed || k in variables.ownLabels || (k in variables.labels
-                && (variables.devicePrefixes.exists(p, k.startsWith(p)) || ((variables.servicePrefixes.exists(p, k.startsWith(p)) && !(k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))) && ((!(k in variables.oldLabels) || (variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()))) || variables.oldLabels[k] == 'true')) || ((variables.ownPrefixes.exists(p, k.startsWith(p)) && !variables.devicePrefixes.exists(p, k.startsWith(p)) && !(k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) && !(k in variables.poolLabels)) && (!(k in variables.oldLabels) || (variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())))) || (variables.isInPool && !(k in variables.namingLabels) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii())) && variables.poolPrefixes.exists(p, k.startsWith(p)) && k in variables.listed)))
-              : id.startsWith('taint:') ? variables.taints.exists(t, t.key == k) && (k in variables.ownTaints || (k != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, k.startsWith(p))))
-              : !(k in ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable', 'GracefulNodeShutdownInProgress', 'DrainInProgress', 'Drained', 'MaintenancePlanned', 'MaintenanceInProgress']) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && !variables.oldOthersFields.exists(m, m.manager != 'before-first-apply' && m.?fieldsV1[?'f:status'][?'f:conditions'][?('k:{"type":"' + k + '"}')][?'.'].hasValue()))))
+        size(variables.newIds) == 0
+        || (variables.facts.all(l, !(('label:' + l.key) in variables.newIds) || l.wasListed || l.isOwn || (l.isThere
+          && (l.isDevice || ((l.isService && !l.isReserved) && (l.isFree || l.wasTrue)) || ((l.isRule && !l.isDevice && !l.isReserved) && l.isFree) || (l.isOrdinary && l.isPool && l.key in variables.listed))))
+          && variables.newIds.filter(id, !id.startsWith('label:')).all(id, [id.substring(id.indexOf(':') + 1)].all(k, k in variables.earlierKeys || (id.startsWith('taint:')
+            ? variables.taints.exists(t, t.key == k && (k in variables.ownTaints || (t.key != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, t.key.startsWith(p)))))
+            : !(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))))
       message: rollcall may not list the keys of others as its own
     - expression: |-
         variables.taints == variables.oldTaints
-        || variables.taints.filter(t, !(t.key in variables.ownTaints) && !(t.key in variables.removedTaints) && !(t.key != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, t.key.startsWith(p)))) == variables.oldTaints.filter(t, !(t.key in variables.ownTaints) && !(t.key in variables.removedTaints) && !(t.key != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, t.key.startsWith(p))))
+        || [[variables.taints, variables.oldTaints].map(s, s.filter(t, !(t.key in variables.ownTaints || t.key in variables.removedTaints || (t.key != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, t.key.startsWith(p))))))].all(s, s[0] == s[1])
       message: rollcall may not change the taints of others, and may only remove the startup taint and taints that are listed for a service
     - expression: |-
-        variables.taints.all(t, !(t.key in variables.ownTaints) || variables.oldTaints.exists(o, o == t)
+        variables.taints.all(t, !(t.key in variables.ownTaints) || t in variables.oldTaints
           || (t.effect == 'NoSchedule' && t.?value.orValue('') == 'true'))
       message: rollcall may add its taints with the value true and the effect NoSchedule only
     - expression: |-
-        variables.taints.all(t, variables.oldTaints.exists(o, o == t) || ('taint:' + t.key) in variables.keyIds)
+        variables.taints.all(t, t in variables.oldTaints || ('taint:' + t.key) in variables.keyIds)
         && (size(variables.taints) <= 256 || size(variables.taints) <= size(variables.oldTaints))
       message: rollcall may only add taints that it lists, and not more than 256 to a Node
     - expression: |-
-        variables.taints.all(t, t.effect != 'NoExecute' || variables.oldTaints.exists(o, o == t)
+        variables.taints.all(t, t.effect != 'NoExecute' || t in variables.oldTaints
           || (variables.mayEvict && t.key != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, t.key.startsWith(p))))
       message: rollcall may not add a taint that evicts pods
-    - expression: |-
-        object.spec.?unschedulable == oldObject.spec.?unschedulable
-        && object.spec.?providerID == oldObject.spec.?providerID
-        && object.spec.?podCIDR == oldObject.spec.?podCIDR
-        && object.spec.?podCIDRs == oldObject.spec.?podCIDRs
-        && object.spec.?configSource == oldObject.spec.?configSource
-        && object.spec.?externalID == oldObject.spec.?externalID
+    - expression: variables.node.spec.all(f, f in ['taints'] || variables.node.spec[f] == variables.oldNode.spec[?f].orValue(null)) && variables.oldNode.spec.all(f, f in ['taints'] || f in variables.node.spec)
       message: rollcall may not change the spec of a Node
-    - expression: |-
-        object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences
-        && object.metadata.?finalizers == oldObject.metadata.?finalizers
-      message: rollcall may not change owners or finalizers
+    - expression: variables.node.metadata.all(f, f in ['labels', 'annotations', 'managedFields'] || variables.node.metadata[f] == variables.oldNode.metadata[?f].orValue(null)) && variables.oldNode.metadata.all(f, f in ['labels', 'annotations', 'managedFields'] || f in variables.node.metadata)
+      message: rollcall may not change owners or finalizers, or other metadata
     - expression: |-
         variables.othersFields == variables.oldOthersFields
-        || (variables.oldOthersFields.all(m,
-            variables.othersFields.exists(n, n.manager == m.manager && n.operation == m.operation && n.?apiVersion == m.?apiVersion && n.?subresource == m.?subresource
-            && m.?fieldsV1.orValue({}).all(g, g in ['f:metadata', 'f:spec', 'f:status'] || n.?fieldsV1[?g] == m.?fieldsV1[?g])
-            && m.?fieldsV1[?'f:metadata'].orValue({}).all(g, g in ['f:labels', 'f:annotations'] || n.?fieldsV1[?'f:metadata'][?g] == m.?fieldsV1[?'f:metadata'][?g])
-            && m.?fieldsV1[?'f:metadata'][?'f:labels'].orValue({}).all(f, f == '.' || n.?fieldsV1[?'f:metadata'][?'f:labels'][?f].hasValue() || variables.labels[?f.substring(2)] != variables.oldLabels[?f.substring(2)])
-            && m.?fieldsV1[?'f:metadata'][?'f:annotations'].orValue({}).all(f, f == '.' || n.?fieldsV1[?'f:metadata'][?'f:annotations'][?f].hasValue() || variables.annotations[?f.substring(2)] != variables.oldAnnotations[?f.substring(2)])
-            && m.?fieldsV1[?'f:spec'].orValue({}).all(g, (g == 'f:taints' && variables.taints != variables.oldTaints) || n.?fieldsV1[?'f:spec'][?g] == m.?fieldsV1[?'f:spec'][?g])
-            && m.?fieldsV1[?'f:status'].orValue({}).all(g, g == 'f:conditions' || n.?fieldsV1[?'f:status'][?g] == m.?fieldsV1[?'f:status'][?g])
-            && m.?fieldsV1[?'f:status'][?'f:conditions'].orValue({}).all(c, c == '.' || n.?fieldsV1[?'f:status'][?'f:conditions'][?c] == m.?fieldsV1[?'f:status'][?'f:conditions'][?c] || (variables.isStatus && (variables.conditionPrefixes.exists(p, c.startsWith('k:{"type":"' + p)) || !variables.conditions.exists(d, c == 'k:{"type":"' + d.type + '"}')))))
-            || (m.?fieldsV1.orValue({}).all(g, g in ['f:metadata', 'f:spec', 'f:status'] || {}.?fieldsV1[?g] == m.?fieldsV1[?g])
-            && m.?fieldsV1[?'f:metadata'].orValue({}).all(g, g in ['f:labels', 'f:annotations'] || {}.?fieldsV1[?'f:metadata'][?g] == m.?fieldsV1[?'f:metadata'][?g])
-            && m.?fieldsV1[?'f:metadata'][?'f:labels'].orValue({}).all(f, f == '.' || {}.?fieldsV1[?'f:metadata'][?'f:labels'][?f].hasValue() || variables.labels[?f.substring(2)] != variables.oldLabels[?f.substring(2)])
-            && m.?fieldsV1[?'f:metadata'][?'f:annotations'].orValue({}).all(f, f == '.' || {}.?fieldsV1[?'f:metadata'][?'f:annotations'][?f].hasValue() || variables.annotations[?f.substring(2)] != variables.oldAnnotations[?f.substring(2)])
-            && m.?fieldsV1[?'f:spec'].orValue({}).all(g, (g == 'f:taints' && variables.taints != variables.oldTaints) || {}.?fieldsV1[?'f:spec'][?g] == m.?fieldsV1[?'f:spec'][?g])
-            && m.?fieldsV1[?'f:status'].orValue({}).all(g, g == 'f:conditions' || {}.?fieldsV1[?'f:status'][?g] == m.?fieldsV1[?'f:status'][?g])
-            && m.?fieldsV1[?'f:status'][?'f:conditions'].orValue({}).all(c, c == '.' || {}.?fieldsV1[?'f:status'][?'f:conditions'][?c] == m.?fieldsV1[?'f:status'][?'f:conditions'][?c] || (variables.isStatus && (variables.conditionPrefixes.exists(p, c.startsWith('k:{"type":"' + p)) || !variables.conditions.exists(d, c == 'k:{"type":"' + d.type + '"}')))))
-            || (variables.isMerged && m.operation == 'Update' && variables.othersFields.exists(n, n.manager == 'ancient-changes'
-            && m.?fieldsV1.orValue({}).all(g, g in ['f:metadata', 'f:spec', 'f:status'] || n.?fieldsV1[?g] == m.?fieldsV1[?g])
-            && m.?fieldsV1[?'f:metadata'].orValue({}).all(g, g in ['f:labels', 'f:annotations'] || n.?fieldsV1[?'f:metadata'][?g] == m.?fieldsV1[?'f:metadata'][?g])
-            && m.?fieldsV1[?'f:metadata'][?'f:labels'].orValue({}).all(f, f == '.' || n.?fieldsV1[?'f:metadata'][?'f:labels'][?f].hasValue() || variables.labels[?f.substring(2)] != variables.oldLabels[?f.substring(2)])
-            && m.?fieldsV1[?'f:metadata'][?'f:annotations'].orValue({}).all(f, f == '.' || n.?fieldsV1[?'f:metadata'][?'f:annotations'][?f].hasValue() || variables.annotations[?f.substring(2)] != variables.oldAnnotations[?f.substring(2)])
-            && m.?fieldsV1[?'f:spec'].orValue({}).all(g, (g == 'f:taints' && variables.taints != variables.oldTaints) || n.?fieldsV1[?'f:spec'][?g] == m.?fieldsV1[?'f:spec'][?g])
-            && m.?fieldsV1[?'f:status'].orValue({}).all(g, g == 'f:conditions' || n.?fieldsV1[?'f:status'][?g] == m.?fieldsV1[?'f:status'][?g])
-            && m.?fieldsV1[?'f:status'][?'f:conditions'].orValue({}).all(c, c == '.' || n.?fieldsV1[?'f:status'][?'f:conditions'][?c] == m.?fieldsV1[?'f:status'][?'f:conditions'][?c] || true))))
-          && variables.othersFields.all(n,
-            variables.oldOthersFields.exists(m, n.manager == m.manager && n.operation == m.operation && n.?apiVersion == m.?apiVersion && n.?subresource == m.?subresource
-            && n.?fieldsV1.orValue({}).all(g, g in ['f:metadata', 'f:spec', 'f:status'] || m.?fieldsV1[?g] == n.?fieldsV1[?g])
-            && n.?fieldsV1[?'f:metadata'].orValue({}).all(g, g in ['f:labels', 'f:annotations'] || m.?fieldsV1[?'f:metadata'][?g] == n.?fieldsV1[?'f:metadata'][?g])
-            && n.?fieldsV1[?'f:metadata'][?'f:labels'].orValue({}).all(f, f == '.' || m.?fieldsV1[?'f:metadata'][?'f:labels'][?f].hasValue() || false)
-            && n.?fieldsV1[?'f:metadata'][?'f:annotations'].orValue({}).all(f, f == '.' || m.?fieldsV1[?'f:metadata'][?'f:annotations'][?f].hasValue() || false)
-            && n.?fieldsV1[?'f:spec'].orValue({}).all(g, (g == 'f:taints' && false) || m.?fieldsV1[?'f:spec'][?g] == n.?fieldsV1[?'f:spec'][?g])
-            && n.?fieldsV1[?'f:status'].orValue({}).all(g, g == 'f:conditions' || m.?fieldsV1[?'f:status'][?g] == n.?fieldsV1[?'f:status'][?g])
-            && n.?fieldsV1[?'f:status'][?'f:conditions'].orValue({}).all(c, c == '.' || m.?fieldsV1[?'f:status'][?'f:conditions'][?c] == n.?fieldsV1[?'f:status'][?'f:conditions'][?c] || (variables.isStatus && variables.conditionPrefixes.exists(p, c.startsWith('k:{"type":"' + p)))))
-            || (n.manager == 'before-first-apply' && size(variables.oldFields) == 0)
-            || (variables.isMerged && n.manager == 'ancient-changes' && n.operation == 'Update'
-            && n.?fieldsV1[?'f:metadata'][?'f:labels'].orValue({}).all(f, f == '.' || variables.oldFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?f].hasValue()))
-            && n.?fieldsV1[?'f:metadata'][?'f:annotations'].orValue({}).all(f, f == '.' || variables.oldFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:annotations'][?f].hasValue()))
-            && n.?fieldsV1[?'f:spec'].orValue({}).all(g, g == 'f:taints' || variables.oldFields.exists(m, m.?fieldsV1[?'f:spec'][?g].hasValue())))))
+        || [[dyn(variables.oldOthersFields), dyn(variables.othersFields), dyn(false)], [dyn(variables.othersFields), dyn(variables.oldFields), dyn(true)]].all(p,
+          p[0].all(a, [[dyn(p[2]), dyn(p[1].filter(c, (a.manager == c.manager && a.operation == c.operation && a.?apiVersion == c.?apiVersion && a.?subresource == c.?subresource && a.?time == c.?time)
+            || (variables.isMerged && a.operation == 'Update' && c.operation == 'Update' && (p[2]
+              ? a.manager == 'ancient-changes' && !variables.fields.exists(a, a.manager == c.manager && a.operation == c.operation && a.?apiVersion == c.?apiVersion && a.?subresource == c.?subresource && a.?time == c.?time)
+                && variables.othersFields.all(m, m.operation != 'Update' || m.manager == 'ancient-changes' || m.?time.orValue('') >= c.?time.orValue(''))
+              : c.manager == 'ancient-changes'))))]].all(x,
+          x[0] && size(x[1]) == 0
+            ? a.manager == 'before-first-apply' && size(variables.oldFields) == 0
+              && a.?fieldsV1.orValue({}).all(g, a.fieldsV1[g].all(h, object[?g.substring(2)][?h.substring(2)].hasValue()
+                && a.fieldsV1[g][h].all(f, f == '.' || f.startsWith('v:') || object[?g.substring(2)][?h.substring(2)][?f.substring(2)].hasValue())))
+            : a.?fieldsV1.orValue({}).all(g, (x[1].exists(c, c.?fieldsV1[?g].hasValue()) || (!x[0] && size(a.fieldsV1[g]) > 0)) && a.fieldsV1[g].all(h, x[1].exists(c, c.?fieldsV1[?g][?h] == a.?fieldsV1[?g][?h])
+              || (h == 'f:taints' && !x[0] && variables.taints != variables.oldTaints)
+              || ((variables.isNode ? h in ['f:labels', 'f:annotations', 'f:conditions'] : h == 'f:annotations' || g == 'f:' + variables.may[0]) && (!x[0] || x[1].exists(c, c.?fieldsV1[?g][?h].hasValue())) && a.fieldsV1[g][h].all(f, f == '.' || x[1].exists(c, c.?fieldsV1[?g][?h][?f] == a.?fieldsV1[?g][?h][?f])
+                || ((variables.isNode
+                ? (h == 'f:conditions'
+                  ? variables.isStatus && (variables.conditionPrefixes.exists(p, f.startsWith('k:{"type":"' + p)) || !variables.conditions.exists(d, f == 'k:{"type":"' + d.type + '"}'))
+                  : object[?g.substring(2)][?h.substring(2)][?f.substring(2)] != oldObject[?g.substring(2)][?h.substring(2)][?f.substring(2)])
+                : true) && (!x[0] || (x[1].exists(c, c.?fieldsV1[?g][?h][?f].hasValue())
+                  && a.fieldsV1[g][h][f].all(v, x[1].exists(c, c.?fieldsV1[?g][?h][?f][?v] == a.?fieldsV1[?g][?h][?f][?v]))))))))))))
       message: rollcall may not change what other field managers own
+    - expression: variables.ownFields == variables.oldOwnFields || variables.facts.all(l, [l.key].all(k, !(variables.ownFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())) || l.isOwn || (l.isService && !l.isReserved) || l.isDevice || (l.isOrdinary && l.isPool && l.key in variables.listed) || ((l.isRule && !l.isDevice && !l.isReserved) && ('label:' + l.key) in variables.keyIds)))
+      message: rollcall may not own the fields of others
     - expression: |-
         variables.ownFields == variables.oldOwnFields || variables.ownFields.all(n,
-          n.?fieldsV1.orValue({}).all(g, g in ['f:metadata', 'f:spec', 'f:status'])
-          && n.?fieldsV1[?'f:metadata'].orValue({}).all(g, g in ['f:labels', 'f:annotations'])
-          && n.?fieldsV1[?'f:spec'].orValue({}).all(g, g == 'f:taints')
-          && n.?fieldsV1[?'f:status'].orValue({}).all(g, g == 'f:conditions')
-          && n.?fieldsV1[?'f:metadata'][?'f:labels'].orValue({}).all(f, f == '.' || variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?f].hasValue())
-            || [f.substring(2)].all(k, k in variables.ownLabels || (variables.servicePrefixes.exists(p, k.startsWith(p)) && !(k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))) || variables.devicePrefixes.exists(p, k.startsWith(p)) || (variables.isInPool && !(k in variables.namingLabels) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii())) && variables.poolPrefixes.exists(p, k.startsWith(p)) && k in variables.listed) || ((variables.ownPrefixes.exists(p, k.startsWith(p)) && !variables.devicePrefixes.exists(p, k.startsWith(p)) && !(k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) && !(k in variables.poolLabels)) && ('label:' + k) in variables.keyIds)))
-          && n.?fieldsV1[?'f:metadata'][?'f:annotations'].orValue({}).all(f, f == '.' || variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:annotations'][?f].hasValue())
-            || f.substring(2) in variables.ownAnnotations)
-          && n.?fieldsV1[?'f:status'][?'f:conditions'].orValue({}).all(c, c == '.' || variables.conditionPrefixes.exists(p, c.startsWith('k:{"type":"' + p))
-            || variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:status'][?'f:conditions'][?c].hasValue())))
-      message: rollcall may not own the fields of others
+          n.operation in ['Apply', 'Update'] && n.?subresource.orValue('') in ['', 'status']
+          && variables.ownFields.exists_one(m, m.operation == n.operation && m.?subresource == n.?subresource)
+          && n.?fieldsV1.orValue({}).all(g, (g in ['f:metadata', 'f:spec', 'f:status', 'f:data'] || variables.oldOwnFields.exists(m, m.?fieldsV1[?g].hasValue())) && n.fieldsV1[g].all(h, (h == '.' && size(n.fieldsV1[g][h]) == 0) || variables.oldOwnFields.exists(m, m.?fieldsV1[?g][?h] == n.?fieldsV1[?g][?h])
+            || (g + h == 'f:specf:taints' && variables.isNode && size(n.fieldsV1[g][h]) == 0)
+            || ((variables.isNode ? g + h in ['f:metadataf:labels', 'f:metadataf:annotations', 'f:statusf:conditions']
+                : g + h == 'f:metadataf:annotations' || (g + h == 'f:metadataf:labels' && request.operation == 'CREATE') || (g == 'f:' + variables.may[0] && h.substring(2) in variables.may && size(n.fieldsV1[g][h]) <= 16))
+              && n.fieldsV1[g][h].all(f, f == '.' || variables.oldOwnFields.exists(m, m.?fieldsV1[?g][?h][?f] == n.?fieldsV1[?g][?h][?f])
+                || (h == 'f:conditions' ? variables.conditions.exists(c, f == 'k:{"type":"' + c.type + '"}')
+                    && (variables.conditionPrefixes.exists(p, f.startsWith('k:{"type":"' + p)) || !variables.isNode) && n.fieldsV1[g][h][f].all(v, v in ['.', 'f:type', 'f:status', 'f:reason', 'f:message', 'f:lastHeartbeatTime', 'f:lastTransitionTime', 'f:observedGeneration'] && size(n.fieldsV1[g][h][f][v]) == 0)
+                  : f.startsWith('f:') && size(n.fieldsV1[g][h][f]) == 0 && object[?g.substring(2)][?h.substring(2)][?f.substring(2)].hasValue()
+                    && (h != 'f:annotations' || f.substring(2) in (variables.isNode ? variables.ownAnnotations : variables.may))))))))
+      message: rollcall may own the fields of others neither, nor fields that are not there, nor have more than one entry for an operation
 {{- end }}
 {{- end }}
 {{- define "rollcall.fence.binding" -}}
