@@ -71,8 +71,7 @@ const CONTENTS = new Map<string, ReportContent>();
 /** What the leader is told by a report of this content. */
 export function saidBy(truth: NodeTruth, { list, version }: Viewer): Omit<Said, 'boot' | 'before'> {
   const checks = list.filter(({ name }) => !DIGESTS.has(name));
-  const idOf = ({ name, ...how }: ServiceToProbe) =>
-    `${name} ${portOf(how)} ${how.target ? 'pod' : 'node'}${how.periodMilliseconds === 100 ? ' fast' : ''}`;
+  const idOf = ({ name, ...how }: ServiceToProbe) => `${name} ${portOf(how)} ${how.target ? 'pod' : 'node'}`;
   return {
     version: version ?? '',
     up: upFor(truth, version),
