@@ -6,6 +6,8 @@ import type { RunReply, RunRequest, WhichTests } from './kept-vitest.ts';
 /** No test hangs for less than the whole run may: a busy machine must not look like a test that noticed something. */
 const TEST_TIMEOUT_MS = 300_000;
 const ANY_NAME = '';
+/** They ask git which files there are, and a copy has no repository. */
+const OF_DOCUMENTS = /^test\/(claims|tidy|generate)\//;
 /** The start of a worker takes longer than most tests of a room. */
 const WORKERS_MAX = 2;
 
@@ -34,7 +36,10 @@ async function specificationsOf(which: WhichTests): Promise<TestSpecification[]>
   vitest.config.related = which.related.map((file) => path.resolve(file));
   try {
     const found = await vitest.getRelevantTestSpecifications();
-    return found.filter(({ moduleId }) => isInShort(path.relative(process.cwd(), moduleId)));
+    return found.filter(({ moduleId }) => {
+      const file = path.relative(process.cwd(), moduleId);
+      return isInShort(file) && !OF_DOCUMENTS.test(file);
+    });
   } finally {
     delete vitest.config.related;
   }
