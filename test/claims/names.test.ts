@@ -130,8 +130,9 @@ test('Events, all of which are listed', () => {
 
 test('reasons why a NodeService is not in force, all of which are listed', () => {
   const page = files.find(({ path: name }) => name === 'packages/docs/reference/node-services.md')?.text ?? '';
-  const acceptance = source.find(({ path: name }) => name.endsWith('state/services/acceptance.ts'))?.text ?? '';
-  const reasons = new Set([...acceptance.matchAll(/reason: '([A-Z][A-Za-z]+)'/g)].map(([, reason = '']) => reason));
+  const decided = source.filter(({ path: name }) => /state\/services\/(acceptance|budgets)\.ts$/.test(name));
+  const text = decided.map((file) => file.text).join('');
+  const reasons = new Set([...text.matchAll(/reason: '([A-Z][A-Za-z]+)'/g)].map(([, reason = '']) => reason));
   expect(reasons.size).toBeGreaterThanOrEqual(14);
   expect([...reasons].filter((reason) => !page.includes(`\`${reason}\``))).toEqual([]);
 });

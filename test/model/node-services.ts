@@ -8,11 +8,13 @@ export const PORTS = [1001, 1002] as const;
 export const CSI_DRIVER = 'csi.example';
 /** Name of the check that agents make. */
 const PROBE = 'port';
+/** Room for one check of 100 ms beside three of a second. */
+export const PROBES_PER_SECOND = 13;
 /** What keys of NodeServices have to begin with. */
 export const ALLOWED_PREFIXES = ['svc.example/', 'readiness.k8s.io/'] as const;
 
 /** What is checked; all of it has to pass. */
-export type Checks = { pods?: string; port?: number; csi?: true; device?: true };
+export type Checks = { pods?: string; port?: number; isFast?: true; csi?: true; device?: true };
 
 export type NodeServiceSpec = {
   checks: Checks;
@@ -64,13 +66,13 @@ export function idsOf({ publish: { label, taint, condition } }: NodeServiceSpec)
 }
 
 /** §10: a verdict of an agent counts only if it was made for the check as it is now: what is asked, and where. */
-export function checkId(name: string, { port, pods }: Checks): string {
-  return `${name}/${PROBE} ${port} ${pods === undefined ? 'node' : 'pod'}`;
+export function checkId(name: string, { port, pods, isFast }: Checks): string {
+  return `${name}/${PROBE} ${port} ${pods === undefined ? 'node' : 'pod'}${isFast ? ' fast' : ''}`;
 }
 
 /** The object as a watch shows it. */
 export function observed({ name, spec, ...object }: NodeServiceObject): ObservedNodeService {
-  const { pods, port, csi, device } = spec.checks;
+  const { pods, port, isFast, csi, device } = spec.checks;
   return observeNodeService({
     metadata: { ...object, name, creationTimestamp: new Date(object.createdAtMs).toISOString(), resourceVersion: '' },
     spec: {
@@ -79,7 +81,7 @@ export function observed({ name, spec, ...object }: NodeServiceObject): Observed
         ...(pods === undefined
           ? []
           : [{ name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { component: pods } } } }]),
-        ...(port === undefined ? [] : [{ name: PROBE, tcp: { port } }]),
+        ...(port === undefined ? [] : [{ name: PROBE, tcp: { port }, ...(isFast ? { period: '100ms' } : {}) }]),
         ...(csi ? [{ name: 'registered', csiNode: { driver: CSI_DRIVER } }] : []),
         ...(device ? [{ name: 'device', device: { name: 'edgetpu' } }] : []),
       ],
@@ -94,9 +96,10 @@ type Draw = { random: () => number; pick: <T>(list: readonly T[]) => T };
 
 const CHECKS: readonly ((name: string, port: number) => Checks)[] = [
   (_, port) => ({ port }),
-  (_, port) => ({ port }),
+  (_, port) => ({ port, isFast: true }),
   (pods) => ({ pods }),
   (pods, port) => ({ pods, port }),
+  (pods, port) => ({ pods, port, isFast: true }),
   () => ({ csi: true }),
   (pods) => ({ pods, csi: true }),
   () => ({ device: true }),

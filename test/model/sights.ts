@@ -71,7 +71,8 @@ const CONTENTS = new Map<string, ReportContent>();
 /** What the leader is told by a report of this content. */
 export function saidBy(truth: NodeTruth, { list, version }: Viewer): Omit<Said, 'boot' | 'before'> {
   const checks = list.filter(({ name }) => !DIGESTS.has(name));
-  const idOf = ({ name, ...how }: ServiceToProbe) => `${name} ${portOf(how)} ${how.target ? 'pod' : 'node'}`;
+  const idOf = ({ name, ...how }: ServiceToProbe) =>
+    `${name} ${portOf(how)} ${how.target ? 'pod' : 'node'}${how.periodMilliseconds === 100 ? ' fast' : ''}`;
   return {
     version: version ?? '',
     up: upFor(truth, version),

@@ -36,7 +36,7 @@ import { Ledger } from '@rollcall/coordinator/subscribers/ledger/ledger.ts';
 import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
 import { SkippedKeys } from '@rollcall/coordinator/write/skipped-keys.ts';
 import { WriteQueue } from '@rollcall/coordinator/write/write-queue.ts';
-import { ALLOWED_PREFIXES, POOL_LABEL } from './node-services.ts';
+import { ALLOWED_PREFIXES, POOL_LABEL, PROBES_PER_SECOND } from './node-services.ts';
 
 /** The one place that knows how the controller is built and driven. The rest of the model uses `Replica`. */
 
@@ -138,6 +138,7 @@ export class Replica {
       allowNoExecute: true,
       conditions: true,
       allowedConditions: [],
+      agentProbesPerSecond: PROBES_PER_SECOND,
       impliedBy: (labels) => rules().dependents(labels),
       intolerantPod: () => undefined,
       podsRevision: () => servicePods.revision,

@@ -1,3 +1,4 @@
+import { Slices } from '@rollcall/common/slices.ts';
 import { describe, expect, test } from 'vitest';
 import { stage } from '../controller/node-controller.test-fixtures.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
@@ -7,7 +8,6 @@ import { serviceOf } from '../model/services.test-fixtures.ts';
 import { listPoolLabels } from '../state/fleet.test-fixtures.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import { stage as catalogStage, nodeService } from '../state/services/service-registry.test-fixtures.ts';
-import { Slices } from './console/slices.ts';
 import { type DiffOptions, diff } from './diff.ts';
 
 const DRIVER = { name: 'registered', csiNode: { driver: 'csi.test' } };

@@ -1,5 +1,6 @@
 import { type Clock, momentOf } from '@rollcall/common/clock.ts';
 import type { DiffDocument, DiffedNode, DiffRequest } from '@rollcall/common/console.ts';
+import type { Slices } from '@rollcall/common/slices.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { reservedKeys, sortPoolLabels } from '../decide/labelers/pool-keys.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
@@ -14,7 +15,6 @@ import { type ObservedNodeService, observeNodeService } from '../state/services/
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import { labelsMissedBy } from '../subscribers/eviction/misplaced-pods.ts';
 import type { NodeQueries } from './console/node-queries.ts';
-import type { Slices } from './console/slices.ts';
 
 const READ_TIMEOUT_MS = 5000;
 /** Each takes a request. */
@@ -48,7 +48,7 @@ export async function diff(
   for (const [name, { reason, message }] of proposed.refusals) {
     problems.push(`NodeService ${name} would not be accepted (${reason}): ${message}`);
   }
-  const ruled = Object.keys(files).length > 0 ? rules?.propose(files) : undefined;
+  const ruled = Object.keys(files).length > 0 ? await rules?.propose(files, slices) : undefined;
   if (Object.keys(files).length > 0 && !rules) problems.push('Rule files are ignored: --label-dir is not set');
   problems.push(...(ruled?.problems ?? []).map(({ file, problem }) => `${file}: ${problem}`));
   const keys = keysOf(config, proposed.services);

@@ -2,6 +2,7 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { ReplicaDocument } from '@rollcall/common/console.ts';
 import { closeServer, listen } from '@rollcall/common/http-server.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
+import { Slices } from '@rollcall/common/slices.ts';
 import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
 import type { ServiceTally } from '../decide/service-tally.ts';
 import type { WhatIfOptions } from '../decide/what-if.ts';
@@ -21,7 +22,6 @@ import type { NodeQueries } from './console/node-queries.ts';
 import { pageOf } from './console/page.ts';
 import { pageHtml } from './console/page-html.ts';
 import { rulesDocument } from './console/rules-document.ts';
-import { Slices } from './console/slices.ts';
 import { diff } from './diff.ts';
 
 const CLOSE_GRACE_MS = 200;

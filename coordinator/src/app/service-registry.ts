@@ -17,6 +17,7 @@ export function createServiceRegistry(
   { config, keys, clock, logger }: ReplicaContext,
   { servicePods, rules }: Given,
 ): ServiceRegistry {
+  const kindsIn = podKinds(servicePods);
   return new ServiceRegistry({
     builtIn: config.watchedServices,
     keys,
@@ -25,19 +26,47 @@ export function createServiceRegistry(
     allowNoExecute: config.allowNoExecute,
     conditions: config.servicesConditions,
     allowedConditions: config.allowCondition,
+    agentProbesPerSecond: config.agentProbesPerSecond,
     impliedBy: (labels) => rules?.ruleSet.dependents(labels) ?? new Set(),
-    intolerantPod: (service) => intolerantPod(service, servicePods),
+    intolerantPod: (service) => intolerantPod(service, kindsIn),
     podsRevision: () => servicePods.revision,
     clock,
     logger,
   });
 }
 
-function intolerantPod(service: Service, servicePods: PodsByNamespace<ObservedPod>): string | undefined {
+type PodsIn = (namespace: string) => readonly ObservedPod[];
+
+/** One pod for each kind: pods of a namespace with the same labels, tolerations and DaemonSet, terminating or not. */
+function podKinds(servicePods: PodsByNamespace<ObservedPod>): PodsIn {
+  const known = new Map<string, readonly ObservedPod[]>();
+  let revision = -1;
+  return (namespace) => {
+    if (revision !== servicePods.revision) known.clear();
+    revision = servicePods.revision;
+    const before = known.get(namespace);
+    if (before) return before;
+    // Equal labels and tolerations are the same object.
+    const kinds = new Map<object, Map<object, Map<string, ObservedPod>>>();
+    for (const pod of servicePods.in(namespace)) {
+      const ofLabels = kinds.get(pod.labels) ?? new Map<object, Map<string, ObservedPod>>();
+      kinds.set(pod.labels, ofLabels);
+      const alike = ofLabels.get(pod.tolerations) ?? new Map<string, ObservedPod>();
+      ofLabels.set(pod.tolerations, alike);
+      const rest = `${pod.terminating} ${pod.daemonSet}`;
+      if (!alike.has(rest)) alike.set(rest, pod);
+    }
+    const found = [...kinds.values()].flatMap((each) => [...each.values()].flatMap((alike) => [...alike.values()]));
+    known.set(namespace, found);
+    return found;
+  };
+}
+
+function intolerantPod(service: Service, podsIn: PodsIn): string | undefined {
   const { taint } = service.publish;
   if (!taint) return undefined;
   const namespaces = new Set(podsChecksOf(service).map(({ pods }) => pods.namespace));
-  const all = [...namespaces].flatMap((namespace) => [...servicePods.in(namespace)]);
+  const all = [...namespaces].flatMap(podsIn);
   const own = podsOf(service, all).filter(({ terminating }) => !terminating);
   const found = own.find(({ tolerations }) => !tolerates(tolerations, taint));
   return found && `${found.namespace}/${found.name}`;

@@ -1,7 +1,8 @@
 import type { Moment } from '@rollcall/common/clock.ts';
 import type { KeyRegistry } from '../model/keys/key-registry.ts';
 import { selects } from '../model/label-selector.ts';
-import { probeChecksOf, type Service } from '../model/services.ts';
+import { probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
+import { wireProbe } from '../model/wire-probe.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
@@ -91,13 +92,18 @@ export class WhatIf {
   /** Judges by known evidence. No agent has run another probe yet, so its result is unknown. */
   #judge(service: Service, before: Service | undefined, isStarted: boolean, snapshot: NodeSnapshot): ServiceReadiness {
     if (isStarted) return { state: 'ready', reason: 'it was ready on the node once', cause: 'evidence', sinceMs: 0 };
-    const probesBefore = new Map(before && probeChecksOf(before).map(({ id, probe }) => [id, JSON.stringify(probe)]));
+    const probesBefore = new Map(before && probeChecksOf(before).map(({ id, probe }) => [id, textOf(probe)]));
     const services = new Map(snapshot.services);
     for (const { id, probe } of probeChecksOf(service)) {
-      if (probesBefore.get(id) !== JSON.stringify(probe)) services.delete(id);
+      if (probesBefore.get(id) !== textOf(probe)) services.delete(id);
     }
     return { ...judgeService(service, { ...snapshot, services, toldMs: new Map() }, this.#now), sinceMs: 0 };
   }
+}
+
+/** Equal for equal probes. Bundles and headers may be large, and are read once. */
+function textOf(probe: ServiceProbe): string {
+  return `${wireProbe(probe).digest} ${probe.host} ${probe.port}`;
 }
 
 function differences(node: ObservedNode, now: NodeIntent, then: NodeIntent): ProposedChange[] {

@@ -103,6 +103,13 @@ export const COORDINATOR_OPTIONS = {
     default: false,
     help: 'Allow NodeServices to publish taints with the effect NoExecute, which evict pods; the fence must allow the same.',
   },
+  agentProbesPerSecond: {
+    type: 'number',
+    default: 50,
+    min: 2,
+    max: 10_000,
+    help: 'Probes that the agent of one node may make in a second, by the periods of all checks that can be on one node; a NodeService that would exceed this is refused.',
+  },
   requirePod: {
     type: 'boolean',
     default: true,

@@ -1,7 +1,7 @@
 import type { Pod, Toleration } from '../kube/objects.ts';
-import { selects } from '../model/label-selector.ts';
 import { type PodsCheck, podsChecksOf, type Service } from '../model/services.ts';
 import { createIntern } from './intern.ts';
+import { selectedIn } from './pods-by-namespace.ts';
 
 /** A Pod, trimmed to what decisions need. */
 export type ObservedPod = {
@@ -55,7 +55,8 @@ export function share<T extends object>(value: T): T {
 
 /** The pods on a node that speak for a service, by any of its checks of pods. */
 export function podsOf(service: Pick<Service, 'checks'>, pods: readonly ObservedPod[]): readonly ObservedPod[] {
-  return [...new Set(podsChecksOf(service).flatMap((check) => podsOfCheck(check, pods)))];
+  const [first, ...others] = podsChecksOf(service).map((check) => podsOfCheck(check, pods));
+  return others.length === 0 ? (first ?? []) : [...new Set([...(first ?? []), ...others.flat()])];
 }
 
 /** The pods of one check. Where a DaemonSet controls any of them, a bare one with the right labels does not count beside it. */
@@ -63,12 +64,23 @@ export function podsOfCheck(
   { pods: wanted }: Pick<PodsCheck, 'pods'>,
   pods: readonly ObservedPod[],
 ): readonly ObservedPod[] {
-  const { namespace, selector, daemonSet } = wanted;
-  const own = pods.filter((pod) => pod.namespace === namespace && selects(selector, pod.labels));
-  if (daemonSet !== undefined) return own.filter((pod) => pod.daemonSet === daemonSet);
-  const controlled = own.filter((pod) => pod.daemonSet !== '');
-  return controlled.length > 0 ? controlled : own;
+  const own = selectedIn(pods, wanted);
+  const { daemonSet } = wanted;
+  if (own.length === 0) return own;
+  const known = controlledOf.get(own);
+  if (known && known.daemonSet === daemonSet) return known.pods;
+  const counts = (pod: ObservedPod) => (daemonSet === undefined ? pod.daemonSet !== '' : pod.daemonSet === daemonSet);
+  const isAll = daemonSet === undefined ? !own.some(counts) : own.every(counts);
+  const counting = isAll ? own : own.filter(counts);
+  controlledOf.set(own, { daemonSet, pods: counting });
+  return counting;
 }
+
+/** Of selected pods, those that count by their DaemonSet, as last asked. */
+const controlledOf = new WeakMap<
+  readonly ObservedPod[],
+  { daemonSet: string | undefined; pods: readonly ObservedPod[] }
+>();
 
 /**
  * Whether a pod belongs to this Node, and not to an earlier one of the same name: a pod that is older than its Node counts

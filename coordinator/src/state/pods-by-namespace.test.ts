@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest';
-import { PodsByNamespace } from './pods-by-namespace.ts';
+import { selects } from '../model/label-selector.ts';
+import { PodsByNamespace, selectedIn } from './pods-by-namespace.ts';
 
-type Pod = { uid: string; namespace: string; name: string; node: string };
+type Pod = { uid: string; namespace: string; name: string; node: string; labels: Record<string, string> };
+
+const NO_LABELS = {};
 
 function pod(namespace: string, name: string, node = 'n'): Pod {
-  return { uid: `${namespace}-${name}`, namespace, name, node };
+  return { uid: `${namespace}-${name}`, namespace, name, node, labels: NO_LABELS };
 }
 
 function started(lostIsUnknown = false) {
@@ -74,4 +77,40 @@ test('a watch that is lost leaves an old picture, or none where that is better',
   expect(pods.knows('a')).toBe(false);
   handlers.onReplace([]);
   expect([pods.knows('a'), told]).toEqual([true, ['known', 'known']]);
+});
+
+test('what a selector selects is as if every pod was looked at, whatever comes and goes on a node with many', () => {
+  const pods = new PodsByNamespace<Pod>();
+  const handlers = { a: pods.handlers('a'), b: pods.handlers('b') };
+  const selectors = [
+    { matchLabels: { app: '1' } },
+    { matchExpressions: [{ key: 'app', operator: 'NotIn' as const, values: ['1'] }] },
+  ];
+  let state = 5;
+  const random = (below: number) => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state % below;
+  };
+  for (let step = 0; step < 3000; step += 1) {
+    const namespace = random(2) === 0 ? 'a' : 'b';
+    const one = { ...pod(namespace, `p${random(300)}`, `n${random(2)}`), labels: { app: `${random(3)}` } };
+    const next = random(1500) === 0 ? [one] : undefined;
+    if (next) handlers[namespace].onReplace(next);
+    else if (random(8) === 0) handlers[namespace].onDelete(one);
+    else handlers[namespace].onUpsert(one);
+    for (const node of ['n0', 'n1']) {
+      const there = pods.on(node);
+      for (const selector of selectors) {
+        const names = (all: readonly Pod[]) => all.map(({ uid }) => uid).sort();
+        const plain = there.filter((each) => each.namespace === namespace && selects(selector, each.labels));
+        expect(names(selectedIn(there, { namespace, selector }))).toEqual(names(plain));
+      }
+    }
+  }
+});
+
+test('a list is told once for each node, after all of it is there', () => {
+  const { pods, told } = started();
+  pods.handlers('a').onReplace([pod('a', 'one'), pod('a', 'two'), pod('a', 'three', 'm')]);
+  expect(told).toEqual([' → one', ' → three', 'known']);
 });

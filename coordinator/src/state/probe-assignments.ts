@@ -3,7 +3,7 @@ import { selects } from '../model/label-selector.ts';
 import type { Service } from '../model/services.ts';
 import type { NodeRecord } from './node-record.ts';
 import type { ObservedNode } from './observed-node.ts';
-import { isOfNode, type ObservedPod } from './observed-pod.ts';
+import type { ObservedPod } from './observed-pod.ts';
 import { serviceList } from './probe-targets.ts';
 import { isUnsettled } from './report-pacing.ts';
 import { hasStarted, startedServices } from './started-services.ts';
@@ -57,8 +57,7 @@ function make({ services, node, pods }: AssignmentInputs, before: Made | undefin
   const own = node ? servicesFor(node, services) : [];
   const hasSamePods = before?.pods === pods && before.node?.createdAtMs === node?.createdAtMs;
   if (hasSamePods && isSameList(before.own, own)) return { ...before, services, node };
-  const podsOfNode = node ? pods.filter((pod) => isOfNode(pod, node)) : [];
-  return { services, node, pods, own, told: serviceList(own, podsOfNode) };
+  return { services, node, pods, own, told: serviceList(own, pods, node?.createdAtMs) };
 }
 
 function isSameList<T>(list: readonly T[], other: readonly T[]): boolean {

@@ -2,7 +2,7 @@ import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeTarget, ServiceList, ServiceToProbe } from '@rollcall/common/report.ts';
 import { podsChecksOf, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
-import { type ObservedPod, podsOf } from './observed-pod.ts';
+import { isOfNode, type ObservedPod, podsOf } from './observed-pod.ts';
 
 const LOOPBACK = '127.0.0.1';
 
@@ -20,25 +20,46 @@ const WITHOUT_PODS: readonly string[] = ['dns', 'kubernetesService'];
  * counts, and one that is ready before one that is not yet. What cannot be probed is left out; a probe of a service that
  * needs no pods goes to the address of the node, which the agent knows.
  */
-export function servicesToProbe(services: readonly Service[], pods: readonly ObservedPod[]): ServiceToProbe[] {
+export function servicesToProbe(
+  services: readonly Service[],
+  pods: readonly ObservedPod[],
+  createdAtMs = 0,
+): ServiceToProbe[] {
   return services.flatMap((service) => {
-    const own = podsOf(service, pods);
-    return probeChecksOf(service).flatMap(({ id: name, probe }): ServiceToProbe[] => {
-      if (!canProbe(service, probe, pods)) return [];
+    const found = podsOf(service, pods);
+    const known = toldOf.get(service);
+    if (found.length > 0 && known?.pods === found && known.createdAtMs === createdAtMs) return known.told;
+    const node = { createdAtMs };
+    const own = found.every((pod) => isOfNode(pod, node)) ? found : found.filter((pod) => isOfNode(pod, node));
+    const told = probeChecksOf(service).flatMap(({ id: name, probe }): ServiceToProbe[] => {
       const target = targetOf(probe, own);
+      if (!canProbeAt(service, probe, { own, target })) return [];
       const how = { name, digest: checkDigest(name, probe, target), ...wireProbe(probe).how };
       return [target ? { ...how, target, ...addressesOf(own, target) } : { ...how, ...withPort(probe) }];
     });
+    toldOf.set(service, { pods: found, createdAtMs, told });
+    return told;
   });
 }
 
+/** What was made of the pods of a service last: those of a crowded node stay the same list while others change there. */
+const toldOf = new WeakMap<Service, { pods: readonly ObservedPod[]; createdAtMs: number; told: ServiceToProbe[] }>();
+
 /** Whether there is anything to probe on a node with these pods: a service that checks pods is not probed elsewhere. */
 export function canProbe(service: Service, probe: ServiceProbe, pods: readonly ObservedPod[]): boolean {
+  const own = podsOf(service, pods);
+  return canProbeAt(service, probe, { own, target: targetOf(probe, own) });
+}
+
+function canProbeAt(
+  service: Service,
+  probe: ServiceProbe,
+  { own, target }: { own: readonly ObservedPod[]; target: ProbeTarget | undefined },
+): boolean {
   const needsPods = podsChecksOf(service).some((check) => !check.pods.optional);
   if (!needsPods || WITHOUT_PODS.includes(probe.spec.kind)) return true;
-  const own = podsOf(service, pods);
   // A socket on the node is there whatever the address of the pod, if there is one at all.
-  return probe.port === undefined ? own.length > 0 : targetOf(probe, own) !== undefined;
+  return probe.port === undefined ? own.length > 0 : target !== undefined;
 }
 
 /** The address is part of the check: a verdict on the pod before says nothing about its successor. */
@@ -49,9 +70,9 @@ function checkDigest(name: string, probe: ServiceProbe, target: ProbeTarget | un
 function targetOf({ port, host }: ServiceProbe, pods: readonly ObservedPod[]): ProbeTarget | undefined {
   if (port === undefined) return undefined;
   if (host === 'Loopback') return { host: LOOPBACK, port };
-  const best = pods
-    .filter((pod) => addressOf(pod, host) !== '')
-    .sort((a, b) => rank(b) - rank(a) || (a.uid < b.uid ? -1 : 1))[0];
+  const isBetter = (a: ObservedPod, b: ObservedPod) => rank(a) - rank(b) || (a.uid < b.uid ? 1 : -1);
+  let best: ObservedPod | undefined;
+  for (const pod of pods) if (addressOf(pod, host) !== '' && (!best || isBetter(pod, best) > 0)) best = pod;
   return best && { host: addressOf(best, host), port };
 }
 
@@ -68,9 +89,40 @@ function withPort(probe: ServiceProbe): Pick<ServiceToProbe, 'probe'> {
 
 /** The target comes first, since the agent asks at no address that is left out. */
 function addressesOf(pods: readonly ObservedPod[], { host }: ProbeTarget): Pick<ServiceToProbe, 'podAddresses'> {
-  const own = new Set(pods.flatMap(({ podIP, hostIP }) => [podIP, hostIP]).filter((address) => address !== ''));
-  const first = own.delete(host) ? [host] : [];
-  return { podAddresses: [...first, ...[...own].sort()].slice(0, POD_ADDRESSES_MAX).sort() };
+  const least = new Least(POD_ADDRESSES_MAX);
+  let isOwn = false;
+  let before = '';
+  for (const { podIP, hostIP } of pods) {
+    if (podIP === host || hostIP === host) isOwn = true;
+    if (podIP !== '' && podIP !== host) least.add(podIP);
+    // Pods of a node have the address of the node alike.
+    if (hostIP !== '' && hostIP !== host && hostIP !== before) least.add(hostIP);
+    before = hostIP;
+  }
+  const first = isOwn ? [host] : [];
+  return { podAddresses: [...first, ...least.texts].slice(0, POD_ADDRESSES_MAX).sort() };
+}
+
+/** Sorts after every address. */
+const AFTER_ALL = '~';
+
+/** The first addresses of many, each once. */
+class Least {
+  readonly texts: string[] = [];
+  readonly #max: number;
+  #last = AFTER_ALL;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  add(text: string): void {
+    if (text >= this.#last || this.texts.includes(text)) return;
+    this.texts.push(text);
+    if (this.texts.length < this.#max) return;
+    this.texts.sort().splice(this.#max);
+    this.#last = this.texts.at(-1) ?? AFTER_ALL;
+  }
 }
 
 function rank({ ready, terminating }: ObservedPod): number {
@@ -81,9 +133,9 @@ function rank({ ready, terminating }: ObservedPod): number {
  * The list of services for the agent of a node, by name, so that another leader makes the same. Its digest is made of
  * the digests of the checks: nothing that is large is read for each node.
  */
-export function serviceList(services: readonly Service[], pods: readonly ObservedPod[]): ServiceList {
+export function serviceList(services: readonly Service[], pods: readonly ObservedPod[], createdAtMs = 0): ServiceList {
   const probes = new Map(services.flatMap(probeChecksOf).map(({ id, probe }) => [id, wireProbe(probe)]));
-  const toProbe = servicesToProbe(services, pods).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const toProbe = servicesToProbe(services, pods, createdAtMs).sort((a, b) => (a.name < b.name ? -1 : 1));
   const bundles = toProbe.flatMap(({ name }) => probes.get(name)?.caBundle ?? []);
   const servicesDigest = digestOf(toProbe.map(({ name, digest, podAddresses }) => ({ name, digest, podAddresses })));
   return {

@@ -207,3 +207,16 @@ test('handlers that go on with an old picture do not hear of a loss', () => {
   );
   expect(handlers.onLost).toBeUndefined();
 });
+
+test('a change of a label that no selector names changes nothing', async () => {
+  const { api, index, watches, settle } = podWatches();
+  api.collections.set(CI, [podObject('a', { app: 'a', stamp: '1' })]);
+  watches.run();
+  watches.want([app('a')]);
+  await settle();
+  const before = [index.revision, index.on('n1')];
+  const changed = podObject('a', { app: 'a', stamp: '2' });
+  api.tell(CI, 'MODIFIED', { ...changed, metadata: { ...changed.metadata, resourceVersion: '11' } });
+  await settle();
+  expect([index.revision, index.on('n1')]).toEqual(before);
+});

@@ -6,14 +6,18 @@ import {
   type ReflectorOptions,
   type ResourceEventHandler,
 } from '../kube/reflector.ts';
-import { formatSelector, formatUnion, type LabelSelector, selects } from '../model/label-selector.ts';
+import { formatSelector, formatUnion, keysOfSelector, type LabelSelector, selects } from '../model/label-selector.ts';
 import type { OnNode } from '../state/node-indexer.ts';
+import { share } from '../state/observed-pod.ts';
 import type { PodsByNamespace } from '../state/pods-by-namespace.ts';
 
 type Labelled = OnNode & { labels: Readonly<Record<string, string>> };
 
-export type PodWatchOptions<T> = Omit<ReflectorOptions<never>, 'path' | 'handlers' | 'transform' | 'labelSelector'> & {
-  index: PodsByNamespace<T & OnNode>;
+export type PodWatchOptions<T extends Labelled> = Omit<
+  ReflectorOptions<never>,
+  'path' | 'handlers' | 'transform' | 'labelSelector'
+> & {
+  index: PodsByNamespace<T & Labelled>;
   observe: (pod: Pod) => T;
   /** Whether this replica is not ready without them; a refusal is then tried again as any other failure. */
   isNeeded?: (namespace: string) => boolean;
@@ -88,6 +92,7 @@ export class PodWatches<T extends Labelled> {
     before?.stop.abort();
     const stop = new AbortController();
     const labelSelector = formatUnion([...distinct.values()]);
+    const keys = new Set([...distinct.values()].flatMap(keysOfSelector));
     const reflector = createReflector<T>({
       ...shared,
       ...watchOf(WATCHED.pods, namespace),
@@ -95,16 +100,21 @@ export class PodWatches<T extends Labelled> {
       ...(isNeeded?.(namespace) ? {} : { refusedRetryMs: REFUSED_RETRY_MS }),
       signal: AbortSignal.any([shared.signal, stop.signal]),
       handlers: unlessStopped(index.handlers(namespace), stop.signal),
-      transform: (raw) => only(observe(raw as Pod), [...distinct.values()]),
+      transform: (raw) => only(observe(raw as Pod), [...distinct.values()], keys),
     });
     this.#watches.set(namespace, { reflector, selectors, stop, followsSynced });
     if (this.#isRunning) void reflector.run();
   }
 }
 
-/** Treats a pod that no selector asks for like a pod on no node. */
-function only<T extends Labelled>(pod: T, selectors: readonly LabelSelector[]): T {
-  return selectors.some((selector) => selects(selector, pod.labels)) ? pod : { ...pod, node: '' };
+/**
+ * Treats a pod that no selector asks for like a pod on no node. Of its labels, those that selectors name are kept: a change
+ * of another one changes nothing.
+ */
+function only<T extends Labelled>(pod: T, selectors: readonly LabelSelector[], keys: ReadonlySet<string>): T {
+  const isSelected = selectors.some((selector) => selects(selector, pod.labels));
+  const labels = share(Object.fromEntries(Object.entries(pod.labels).filter(([key]) => keys.has(key))));
+  return { ...pod, labels, ...(isSelected ? {} : { node: '' }) };
 }
 
 /** A list that was under way when its watch was stopped may still come. */

@@ -31,10 +31,10 @@ const MORE_IDENTITY_LABELS: readonly string[] = [
 export const IDENTITY_LABELS: readonly string[] = [...DEFAULT_POOL_LABELS, ...MORE_IDENTITY_LABELS];
 
 /**
- * Characters of the keys of all labels that a node gets because of its pool. Its Node lists each of them twice, in
- * annotations that together have at most 262,144 characters.
+ * Characters of the keys of all labels that a node gets because of its pool. Its Node lists each of them twice, beside
+ * the keys of services and rules, in annotations that together have at most 262,144 characters.
  */
-export const POOL_KEYS_LENGTH_MAX = 65_536;
+export const POOL_KEYS_LENGTH_MAX = 32_768;
 /** Number of labels of one NodePoolLabels or NodePoolLabelSet. */
 export const POOL_LABELS_MAX = 2000;
 

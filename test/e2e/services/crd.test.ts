@@ -58,7 +58,7 @@ describe('a NodeService', () => {
           anyOf: [
             { name: 'plugin', resource: { name: 'nvidia.com/gpu', min: 8 } },
             { name: 'dra', dra: { driver: 'gpu.nvidia.com', min: 8 } },
-            { name: 'socket', unix: { path: '/run/a.sock' }, period: '10ms' },
+            { name: 'socket', unix: { path: '/run/a.sock' }, period: '100ms' },
           ],
         },
       ],
@@ -247,11 +247,18 @@ describe('the API server refuses', () => {
     ["a condition of the kubelet's", published({ condition: 'Ready' }), /kubelets and networks write this condition/],
   ])('%s', async (_what, spec, message) => expect(await problemOf(spec)).toMatch(message));
 
+  test('a period of less than 100 ms', async () => {
+    for (const spec of places({ ...tcp, period: '99ms' }))
+      expect(await problemOf(spec)).toMatch(/period must be a duration of 100ms to 8760h/);
+  });
+
   test.each(['', '1', '10', '1 s', '-1s', '1d', '9ms', '8761h', 's', '1.s'])(
     'a duration that is none: %j',
     async (value) => {
       const problem = (field: string) =>
-        new RegExp(`${field} must be a duration of 10ms to 8760h, such as 500ms, 10s or 1h30m`);
+        new RegExp(
+          `${field} must be a duration of ${field === 'period' ? '100ms' : '10ms'} to 8760h, such as 500ms, 10s or 1h30m`,
+        );
       for (const field of ['period', 'timeout']) {
         for (const spec of places({ ...tcp, [field]: value })) expect(await problemOf(spec)).toMatch(problem(field));
       }

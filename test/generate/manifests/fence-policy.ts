@@ -30,7 +30,7 @@ const NAME = 'rollcall-fence';
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
 /** Maximum length of each list of keys, within the cost limit of policies. */
-const LIST_LENGTH_MAX = 131_072;
+const LIST_LENGTH_MAX = 147_456;
 /** Of 262,144 characters that the API server allows for all annotations of a Node. */
 const ANNOTATIONS_LENGTH_MAX = 196_608;
 /** Characters of all labels of a Node, and of its conditions: far below the 1.5 MB that a Node may have. */

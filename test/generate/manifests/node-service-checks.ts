@@ -44,14 +44,14 @@ const whole = (description: string, minimum: number, maximum: number, more: obje
   ...more,
 });
 
-/** A duration from 10 ms to a year; CEL reads it as Go does. */
-export const duration = (name: string, description: string, more: object = {}) =>
+/** A duration from `least` to a year; CEL reads it as Go does. */
+export const duration = (name: string, description: string, more: object = {}, least = '10ms') =>
   text(`${description} A duration, such as 500ms, 10s or 1h30m.`, {
     maxLength: 32,
     'x-kubernetes-validations': [
       validation(
-        "self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('8760h')",
-        `${name} must be a duration of 10ms to 8760h, such as 500ms, 10s or 1h30m`,
+        `self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('${least}') && duration(self) <= duration('8760h')`,
+        `${name} must be a duration of ${least} to 8760h, such as 500ms, 10s or 1h30m`,
       ),
     ],
     ...more,
@@ -293,7 +293,7 @@ const AT_PORT = Object.entries(PROBES).flatMap(([kind, schema]) =>
 );
 
 const times = {
-  period: duration('period', 'For probes: time between two of them. Defaults to 1s.'),
+  period: duration('period', 'For probes: time between two of them. Defaults to 1s.', {}, '100ms'),
   timeout: duration('timeout', 'For probes: time-out of each. Defaults to 1s.'),
   failureThreshold: whole(
     'For probes: number of failed ones in a row after which the check fails; after a refused connection it fails at once. Defaults to 3.',

@@ -6,11 +6,11 @@ import type { DiffRequest } from '@rollcall/common/console.ts';
 import { createPlainServer } from '@rollcall/common/http-server.ts';
 import { isLoopback } from '@rollcall/common/loopback.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
+import { Slices } from '@rollcall/common/slices.ts';
 import { z } from 'zod';
 import { askLeader, isForwarded } from '../../term/leader/ask-leader.ts';
 import { drained, type Reader } from './event-stream.ts';
 import type { Page } from './page.ts';
-import { Slices } from './slices.ts';
 
 /** A document whose one long list is made while it is written. */
 type LongDocument = {
@@ -59,9 +59,13 @@ async function hand(piece: string, to: Writable): Promise<boolean> {
 
 const BODY_BYTES_MAX = 1024 * 1024;
 
+const RULE_FILES_MAX = 1000;
+
 const SCHEMA = z.object({
   objects: z.array(z.looseObject({ kind: z.string() })).max(1000),
-  rules: z.record(z.string(), z.string()),
+  rules: z.record(z.string(), z.string()).refine((files) => Object.keys(files).length <= RULE_FILES_MAX, {
+    error: `must have at most ${RULE_FILES_MAX} files`,
+  }),
 });
 
 /**

@@ -1,6 +1,6 @@
 import type { RuleDocument, RulesDocument } from '@rollcall/common/console.ts';
+import { Slices } from '@rollcall/common/slices.ts';
 import type { IntentEntry } from '../../decide/intent/intent.ts';
-import { Slices } from './slices.ts';
 
 /** The part of a rule that is shown. */
 type ShownRule = {

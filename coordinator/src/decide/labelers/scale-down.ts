@@ -40,7 +40,8 @@ function standOf({ annotations, workspaces, holds }: EvaluatedNode): Pick<Claim,
   }
   if (holds.pods.length > 0) {
     const names = holds.pods.map(({ namespace, name, hold }) => `${namespace}/${name} (${hold})`);
-    reasons.push(`${names.length === 1 ? 'pod of a NodeHold' : 'pods of NodeHolds'} on the node: ${listOf(names)}`);
+    const { count = names.length } = holds;
+    reasons.push(`${count === 1 ? 'pod of a NodeHold' : 'pods of NodeHolds'} on the node: ${listOf(names, count)}`);
   }
   if (reasons.length > 0) return { stance: 'present', reason: reasons.join('; ') };
   if (!workspaces) return { stance: 'keep', reason: 'the Workspaces have not been listed yet' };
@@ -48,7 +49,7 @@ function standOf({ annotations, workspaces, holds }: EvaluatedNode): Pick<Claim,
   return { stance: 'absent', reason: 'no workspace and no pod of a NodeHold is on the node' };
 }
 
-function listOf(names: readonly string[]): string {
-  const rest = names.length - NAMES_SHOWN;
+function listOf(names: readonly string[], count = names.length): string {
+  const rest = count - NAMES_SHOWN;
   return `${names.slice(0, NAMES_SHOWN).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }

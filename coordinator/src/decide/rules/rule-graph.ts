@@ -1,5 +1,4 @@
-import { globMatches, isGlob } from '../../model/inventory/glob.ts';
-import type { Predicate } from '../../model/inventory/predicate.ts';
+import { isGlob } from '../../model/inventory/glob.ts';
 import type { Condition, Literal, RuleProblem } from './parse-rule-file.ts';
 
 /** The content of one file. */
@@ -24,22 +23,30 @@ export type RuleGraph = {
   problems: readonly RuleProblem[];
 };
 
+/** Work of evaluating a circle: labels that a rule of it asks for, as often as one of those in the circle changes. */
+const CIRCLE_WORK_MAX = 200_000;
+
 /**
  * A circle of rules holds by what is outside of it alone. That has one meaning as long as more labels never mean fewer:
- * a line that asks for the contrary of what it is part of, or for the value of a label that has several, is left out.
+ * a line that asks for the contrary of what it is part of, or for the value of a label that has several, is left out; so
+ * are all lines that ask for labels of a circle that would take too long. `matches` has the labels that match each pattern.
  */
-export function graphOf(given: readonly Rule[]): RuleGraph {
-  const dependents = dependentsOf(given);
+export function graphOf(given: readonly Rule[], matches: Matches): RuleGraph {
+  const dependents = dependentsOf(given, matches);
   const problems: RuleProblem[] = [];
   const rules = [...given];
   const groups = components(dependents);
   for (const group of groups) {
-    const isCircle = group.some((rule) => dependents[rule]?.some((next) => group.includes(next)));
-    if (!isCircle) continue;
+    const within = new Set(group);
+    const sizes = new Map(group.map((rule) => [rule, sizeOf(given[rule] as Rule, matches)]));
+    const edges = group.flatMap((rule) => dependents[rule]?.filter((next) => within.has(next)) ?? []);
+    if (edges.length === 0) continue;
     const own = group.flatMap((rule) => given[rule] ?? []);
-    problems.push(circleProblem(own));
+    const isTooLarge = edges.reduce((sum, next) => sum + (sizes.get(next) ?? 0), 0) > CIRCLE_WORK_MAX;
+    problems.push(circleProblem(own, isTooLarge));
+    const circle = circleOf(own, matches);
     for (const rule of group) {
-      const { kept, left } = withoutContrary(given[rule] as Rule, own);
+      const { kept, left } = withoutContrary(given[rule] as Rule, circle, isTooLarge);
       rules[rule] = kept;
       problems.push(...left);
     }
@@ -47,32 +54,60 @@ export function graphOf(given: readonly Rule[]): RuleGraph {
   return { groups, rules, dependents, problems };
 }
 
+function sizeOf({ conditions = [] }: Rule, matches: Matches): number {
+  const literals = conditions.flatMap((condition) => condition.literals);
+  return literals.reduce((sum, { predicate }) => {
+    return sum + 1 + ((predicate.kind === 'label' && matches.get(predicate.key)?.size) || 0);
+  }, 0);
+}
+
+type Matches = ReadonlyMap<string, ReadonlySet<string>>;
+const NO_LABELS: ReadonlySet<string> = new Set();
+
 /**
  * For each rule, the rules that ask for its label. A pattern that matches the label of its own file is meant for the
  * others.
  */
-function dependentsOf(rules: readonly Rule[]): number[][] {
+function dependentsOf(rules: readonly Rule[], matches: Matches): number[][] {
   const byLabel = new Map(rules.map(({ label }, rule) => [label, rule]));
   const dependents = rules.map(() => new Set<number>());
-  for (const [asking, { conditions = [] }] of rules.entries()) {
+  for (const [asking, { label: own, conditions = [] }] of rules.entries()) {
     for (const predicate of conditions.flatMap(({ literals }) => literals.map((each) => each.predicate))) {
       if (predicate.kind !== 'label') continue;
       if (!isGlob(predicate.key)) dependents[byLabel.get(predicate.key) ?? -1]?.add(asking);
       else
-        for (const [rule] of rules.entries())
-          if (asksFor(predicate, rules, rule, asking)) dependents[rule]?.add(asking);
+        for (const label of matches.get(predicate.key) ?? NO_LABELS)
+          if (label !== own) dependents[byLabel.get(label) ?? -1]?.add(asking);
     }
   }
   return dependents.map((each) => [...each]);
 }
 
-function asksFor(predicate: { key: string }, rules: readonly Rule[], rule: number, asking: number): boolean {
-  return rule !== asking && globMatches(predicate.key, rules[rule]?.label ?? '');
+/** The labels of a circle that a predicate of a rule asks for; of those, which have several values. */
+type Circle = { asked: (key: string, own: string) => readonly string[]; several: ReadonlySet<string> };
+
+function circleOf(rules: readonly Rule[], matches: Matches): Circle {
+  const labels = new Set(rules.map(({ label }) => label));
+  const ofGlob = new Map<string, readonly string[]>();
+  const matchedBy = (glob: string) => {
+    const found = ofGlob.get(glob) ?? [...(matches.get(glob) ?? NO_LABELS)].filter((label) => labels.has(label));
+    ofGlob.set(glob, found);
+    return found;
+  };
+  return {
+    asked: (key, own) => {
+      if (isGlob(key)) return matchedBy(key).filter((label) => label !== own);
+      return labels.has(key) ? [key] : [];
+    },
+    several: new Set(rules.flatMap((rule) => (hasSeveralValues(rule) ? rule.label : []))),
+  };
 }
 
-function withoutContrary(rule: Rule, circle: readonly Rule[]): { kept: Rule; left: RuleProblem[] } {
+/** Leaves out the lines of a rule that ask for the contrary of its circle, or all that ask for it. */
+function withoutContrary(rule: Rule, circle: Circle, isAll: boolean): { kept: Rule; left: RuleProblem[] } {
   const left: RuleProblem[] = [];
   const conditions = rule.conditions?.filter(({ line, literals }) => {
+    if (isAll) return !literals.some((literal) => labelsAsked(literal, rule, circle).length > 0);
     const contrary = literals.find((literal) => isContrary(literal, rule, circle));
     if (!contrary) return true;
     const problem = contrary.isNegated
@@ -85,28 +120,30 @@ function withoutContrary(rule: Rule, circle: readonly Rule[]): { kept: Rule; lef
 }
 
 /** Whether more labels in the circle could make a line no longer hold. */
-function isContrary({ predicate, isNegated }: Literal, asking: Rule, circle: readonly Rule[]): boolean {
-  if (predicate.kind !== 'label') return false;
-  const asked = circle.filter((rule) => isAskedBy(predicate, rule, asking));
-  return asked.length > 0 && (isNegated || (predicate.test !== undefined && asked.some(hasSeveralValues)));
+function isContrary(literal: Literal, asking: Rule, circle: Circle): boolean {
+  const { predicate, isNegated } = literal;
+  const asked = labelsAsked(literal, asking, circle);
+  if (asked.length === 0) return false;
+  const isOfValue = predicate.kind === 'label' && predicate.test !== undefined;
+  return isNegated || (isOfValue && asked.some((label) => circle.several.has(label)));
 }
 
-function isAskedBy({ key }: Extract<Predicate, { kind: 'label' }>, rule: Rule, asking: Rule): boolean {
-  return isGlob(key) ? rule !== asking && globMatches(key, rule.label) : key === rule.label;
+function labelsAsked({ predicate }: Literal, { label: own }: Rule, circle: Circle): readonly string[] {
+  return predicate.kind === 'label' ? circle.asked(predicate.key, own) : [];
 }
 
 function hasSeveralValues({ conditions = [] }: Rule): boolean {
   return new Set(conditions.map(({ value }) => value)).size > 1;
 }
 
-function circleProblem(circle: readonly Rule[]): RuleProblem {
+function circleProblem(circle: readonly Rule[], isTooLarge: boolean): RuleProblem {
   const labels = circle.map(({ label }) => label);
   const named = labels.slice(0, NAMED_IN_CYCLE_MAX).join(', ');
   const more = labels.length > NAMED_IN_CYCLE_MAX ? ` and ${labels.length - NAMED_IN_CYCLE_MAX} more` : '';
   const problem =
     labels.length === 1
       ? `${named} requires itself; that line never applies`
-      : `${named}${more} depend on each other in a cycle; only lines outside of the cycle apply`;
+      : `${named}${more} depend on each other in a cycle; only lines outside of the cycle apply${isTooLarge ? ', since it is too large to be followed' : ''}`;
   return { file: circle[0]?.file ?? '', problem };
 }
 

@@ -1,9 +1,10 @@
-import { globMatches, isGlob } from '../../model/inventory/glob.ts';
+import { globMatches } from '../../model/inventory/glob.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
 import { type Predicate, questionOf } from '../../model/inventory/predicate.ts';
 import { type Found, judgeRule, NOT_IMPLIED, type RuleInputs } from './judge-rule.ts';
 import type { RuleProblem } from './parse-rule-file.ts';
 import { graphOf, type Rule, type RuleGraph } from './rule-graph.ts';
+import { type LimitedRules, limitRules } from './rule-limits.ts';
 
 /** The result of the rules for one node. A label of a rule that is in neither map is not implied. */
 export type Implications = {
@@ -25,7 +26,10 @@ export class RuleSet {
   readonly rules: readonly Rule[];
   readonly #graph: RuleGraph;
   readonly #byLabel: ReadonlyMap<string, number>;
-  readonly #globs: readonly string[];
+  /** The labels of rules that match each pattern. */
+  readonly #matches: LimitedRules['matches'];
+  /** The rules that ask for each label or pattern. */
+  readonly #asking = new Map<string, Set<number>>();
   /** The nodes of a fleet have mostly the same keys, so that each is held against all patterns once. */
   readonly #matchedByKey = new Map<string, readonly string[]>();
   /** Every label that some rule gives, with the lines of its file. A file without lines gives none. */
@@ -43,20 +47,29 @@ export class RuleSet {
   /** Rules that build on each other in a circle, and more questions than agents answer. */
   readonly problems: readonly RuleProblem[];
 
-  /** No two rules are to have the same label. */
-  constructor(rules: Iterable<Rule>) {
-    this.rules = [...rules].sort((a, b) => (a.label < b.label ? -1 : 1));
-    this.#graph = graphOf(this.rules);
+  /** The rules that fit into the limits. No two are to have the same label. Yields where it takes long. */
+  static *build(rules: Iterable<Rule>): Generator<undefined, RuleSet> {
+    const byFile = [...rules].sort((a, b) => (a.file < b.file ? -1 : 1));
+    return new RuleSet([], yield* limitRules(byFile));
+  }
+
+  /** For few rules: holds the loop until it is built. */
+  constructor(given: Iterable<Rule>, limited: LimitedRules = limitedAtOnce([...given])) {
+    this.rules = limited.rules.toSorted((a, b) => (a.label < b.label ? -1 : 1));
+    this.#matches = limited.matches;
+    this.#graph = graphOf(this.rules, limited.matches);
     this.#byLabel = new Map(this.rules.map(({ label }, rule) => [label, rule]));
     this.labels = new Map(
       this.rules.flatMap((rule) => (rule.conditions?.length === 0 ? [] : [[rule.label, linesOf(rule)]])),
     );
     const predicates = this.rules.flatMap(termsOf);
-    this.#globs = [
-      ...new Set(
-        predicates.flatMap((predicate) => (predicate.kind === 'label' && isGlob(predicate.key) ? [predicate.key] : [])),
-      ),
-    ];
+    for (const [rule, each] of this.rules.entries()) {
+      for (const predicate of termsOf(each)) {
+        if (predicate.kind !== 'label') continue;
+        const asking = this.#asking.get(predicate.key) ?? new Set();
+        this.#asking.set(predicate.key, asking.add(rule));
+      }
+    }
     const namesOf = (kind: 'declared' | 'nfd') => [
       ...new Set(predicates.flatMap((predicate) => (predicate.kind === kind ? [predicate.name] : []))),
     ];
@@ -66,7 +79,7 @@ export class RuleSet {
     this.nfdNames = namesOf('nfd').sort();
     const questions = [...new Set(predicates.flatMap((predicate) => questionOf(predicate) ?? []))].sort();
     this.questions = questions.slice(0, QUESTIONS_MAX);
-    const problems = [...this.#graph.problems, ...this.#unasked(questions.slice(QUESTIONS_MAX))];
+    const problems = [...limited.problems, ...this.#graph.problems, ...this.#unasked(questions.slice(QUESTIONS_MAX))];
     this.problems = problems.sort((a, b) => (a.file < b.file ? -1 : Number(a.file > b.file)));
   }
 
@@ -98,13 +111,8 @@ export class RuleSet {
       reached.add(rule);
       for (const next of this.#graph.dependents[rule] ?? []) reach(next);
     };
-    const asked = new Set(labels);
-    for (const [rule, each] of this.rules.entries()) {
-      const asks = termsOf(each).some(
-        (predicate) => predicate.kind === 'label' && [...asked].some((label) => isAsked(predicate, label)),
-      );
-      if (asks) reach(rule);
-    }
+    for (const label of labels)
+      for (const key of [label, ...this.#globsFor(label)]) for (const rule of this.#asking.get(key) ?? []) reach(rule);
     return new Set([...reached].map((rule) => this.rules[rule]?.label ?? ''));
   }
 
@@ -114,6 +122,7 @@ export class RuleSet {
    */
   #judgeGroup(rules: readonly number[], found: Found[], inputs: RuleInputs): void {
     const open = new Set(rules);
+    const within = new Set(rules);
     for (const rule of open) {
       open.delete(rule);
       const before = found[rule] ?? NOT_IMPLIED;
@@ -121,7 +130,7 @@ export class RuleSet {
       if (SURENESS[now.truth] < SURENESS[before.truth]) continue;
       found[rule] = now;
       if (now.truth === before.truth) continue;
-      for (const next of this.#graph.dependents[rule] ?? []) if (rules.includes(next)) open.add(next);
+      for (const next of this.#graph.dependents[rule] ?? []) if (within.has(next)) open.add(next);
     }
   }
 
@@ -140,7 +149,7 @@ export class RuleSet {
   /** The labels of a node that match each pattern. */
   #matchedIn(labels: Readonly<Record<string, string>>): Map<string, string[]> {
     const matched = new Map<string, string[]>();
-    if (this.#globs.length === 0) return matched;
+    if (this.#matches.size === 0) return matched;
     for (const key of Object.keys(labels)) {
       for (const glob of this.#globsFor(key)) {
         const keys = matched.get(glob);
@@ -154,7 +163,7 @@ export class RuleSet {
   #globsFor(key: string): readonly string[] {
     const known = this.#matchedByKey.get(key);
     if (known) return known;
-    const globs = this.#globs.filter((glob) => globMatches(glob, key));
+    const globs = [...this.#matches.keys()].filter((glob) => globMatches(glob, key));
     if (this.#matchedByKey.size >= MATCHED_KEYS_MAX) this.#matchedByKey.clear();
     this.#matchedByKey.set(key, globs);
     return globs;
@@ -165,7 +174,7 @@ export class RuleSet {
   #derivedMatching(glob: string): readonly string[] {
     const known = this.#derivedByGlob.get(glob);
     if (known) return known;
-    const labels = [...this.labels.keys()].filter((label) => globMatches(glob, label));
+    const labels = [...(this.#matches.get(glob) ?? NO_LABELS)].filter((label) => this.labels.has(label));
     this.#derivedByGlob.set(glob, labels);
     return labels;
   }
@@ -189,6 +198,10 @@ function termsOf({ conditions = [] }: Rule): Predicate[] {
   return conditions.flatMap(({ literals }) => literals.map(({ predicate }) => predicate));
 }
 
-function isAsked({ key }: { key: string }, label: string): boolean {
-  return isGlob(key) ? globMatches(key, label) : key === label;
+function limitedAtOnce(rules: readonly Rule[]): LimitedRules {
+  const work = limitRules(rules);
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
 }

@@ -2,13 +2,15 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import { gathered } from '@rollcall/common/gathered.ts';
 import { isSameButStatus } from '../../model/known-fields.ts';
 import { selects } from '../../model/label-selector.ts';
-import { PodsByNamespace } from '../pods-by-namespace.ts';
+import { PodsByNamespace, selectedIn } from '../pods-by-namespace.ts';
 import type { HoldingPod } from './holding-pod.ts';
 import type { HeldPods, ObservedNodeHold } from './node-hold.ts';
 
 /** What keeps a node because of NodeHolds. */
 export type NodeHolds = {
   pods: readonly { hold: string; namespace: string; name: string }[];
+  /** How many there are, where they are more than `pods` names. */
+  count?: number;
   /** What is not known about the node's holds, for people; there may be more then. */
   unknown: string | undefined;
 };
@@ -23,6 +25,8 @@ export type HoldsListener = {
 
 /** Changes within so long are taken in together: each of them concerns every node. */
 const GATHER_MS = 50;
+/** Pods that are named of those that keep a node. */
+const NAMED_MAX = 100;
 
 /** The NodeHolds, and the pods that they name. */
 export class Holds {
@@ -64,10 +68,14 @@ export class Holds {
   on(node: string): NodeHolds {
     const there = this.pods.on(node);
     const inForce = this.objects().filter(({ pods }) => pods);
-    const pods = inForce.flatMap((hold) =>
-      there.filter((pod) => isHeldBy(hold, pod)).map(({ namespace, name }) => ({ hold: hold.name, namespace, name })),
-    );
-    return { pods, unknown: this.#unknown() };
+    const held = inForce.flatMap(({ name: hold, pods }) => (pods ? { hold, pods: selectedIn(there, pods) } : []));
+    const count = held.reduce((sum, each) => sum + each.pods.length, 0);
+    const pods = held
+      .flatMap((each) =>
+        each.pods.slice(0, NAMED_MAX).map(({ namespace, name }) => ({ hold: each.hold, namespace, name })),
+      )
+      .slice(0, NAMED_MAX);
+    return { pods, ...(count > pods.length ? { count } : {}), unknown: this.#unknown() };
   }
 
   #unknown(): string | undefined {

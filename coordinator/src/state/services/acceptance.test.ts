@@ -26,6 +26,7 @@ const OPTIONS: AcceptanceOptions = {
   allowNoExecute: false,
   conditions: true,
   allowedConditions: [],
+  agentProbesPerSecond: 1000,
   impliedBy: () => new Set(),
   intolerantPod: () => undefined,
 };

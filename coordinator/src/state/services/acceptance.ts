@@ -7,57 +7,12 @@ import {
   KUBELET_CONDITIONS,
   REPAIR_CONDITIONS,
   SERVICE_LABEL_PREFIX,
-  SERVICE_LIST_BYTES_MAX,
 } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { keysOfSelector } from '../../model/label-selector.ts';
-import {
-  conditionChecksOf,
-  probeChecksOf,
-  type Service,
-  type ServiceCheck,
-  type ServiceProbe,
-  singleChecksOf,
-} from '../../model/services.ts';
-import { wireProbe } from '../../model/wire-probe.ts';
+import { conditionChecksOf, type Service, type ServiceCheck, singleChecksOf } from '../../model/services.ts';
+import { NodeBudgets, type Refusal } from './budgets.ts';
 import type { ObservedNodeService } from './node-service.ts';
-
-/** The most that the name's field, target and addresses of pods add to a service: 16 addresses of 45 characters. */
-const ADDRESSES_BYTES = 1024;
-/** The key of a CA bundle, and what separates it from the next. */
-const BUNDLE_KEY_BYTES = 70;
-
-/** How much of the list of services for the agents is left, on a node that every service is for. */
-class ListBudget {
-  readonly #bundles = new Set<string>();
-  #bytesLeft: number;
-
-  constructor(bytesMax: number) {
-    this.#bytesLeft = bytesMax;
-  }
-
-  get bytesLeft(): number {
-    return this.#bytesLeft;
-  }
-
-  /** What a service would add to the list; a CA bundle that another has brought adds nothing. */
-  bytesOf(service: Service): number {
-    const bundles = new Set(this.#bundles);
-    return probeChecksOf(service).reduce((sum, { id, probe }) => sum + bytesOfProbe(id, probe, bundles), 0);
-  }
-
-  take(service: Service): void {
-    for (const { id, probe } of probeChecksOf(service)) this.#bytesLeft -= bytesOfProbe(id, probe, this.#bundles);
-  }
-}
-
-/** What a probe adds to a list with these CA bundles, which get its bundle. */
-function bytesOfProbe(id: string, probe: ServiceProbe, bundles: Set<string>): number {
-  const { bytes, caBundle } = wireProbe(probe);
-  const isNew = caBundle !== undefined && !bundles.has(caBundle.key);
-  if (isNew) bundles.add(caBundle.key);
-  return id.length + bytes + ADDRESSES_BYTES + (isNew ? caBundle.bytes + BUNDLE_KEY_BYTES : 0);
-}
 
 type Given = Pick<Service, 'name' | 'nodeSelector' | 'publish'>;
 
@@ -147,9 +102,6 @@ function selectsBy(key: string, what: string): Refusal {
   return { reason: 'SelectsByService', message: `nodeSelector names ${key}, which ${what}` };
 }
 
-/** Why a NodeService is not in force: one word for machines, and a sentence for people. */
-export type Refusal = { reason: string; message: string };
-
 export type AcceptanceOptions = {
   /** Those that are known without being written: they have their names and keys before all others. */
   builtIn: readonly Service[];
@@ -163,6 +115,8 @@ export type AcceptanceOptions = {
   conditions: boolean;
   /** Conditions that they may publish although Karpenter replaces nodes for them. */
   allowedConditions: readonly string[];
+  /** Probes that the agent of one node may make in a second. */
+  agentProbesPerSecond: number;
   /** Labels that rules imply where these are there. */
   impliedBy: (labels: readonly string[]) => ReadonlySet<string>;
   /** A pod of the service that does not tolerate its taint. */
@@ -174,6 +128,8 @@ const LABEL_NAME_MAX = 63;
 /** How many checks a service may have, and an `anyOf` in it. */
 const CHECKS_MAX = 16;
 const ANY_OF_MAX = 8;
+/** The shortest time between two probes of a check, as the schema has it. */
+const PERIOD_MS_MIN = 100;
 
 /** What pods of a service are the cause of, and the end. */
 const NOT_TOLERATED = 'TaintNotTolerated';
@@ -195,11 +151,11 @@ export function refusalsOf(
 ): Map<ObservedNodeService, Refusal | undefined> {
   const owners = new Map<string, string>();
   const names = new Set(options.builtIn.map(({ name }) => name));
-  const budget = new ListBudget(SERVICE_LIST_BYTES_MAX);
+  const budgets = new NodeBudgets(options.agentProbesPerSecond);
   const circles = new Circles(options.impliedBy);
   const conditions: ConditionUse = { published: new Map(), checked: new Map() };
   for (const service of options.builtIn) {
-    budget.take(service);
+    budgets.take(service);
     circles.add(service);
   }
   const refusals = new Map<ObservedNodeService, Refusal | undefined>();
@@ -219,10 +175,10 @@ export function refusalsOf(
       circles.refusal(service) ??
       conditionCircle(service, conditions) ??
       intolerant(service, options) ??
-      tooLarge(service, budget);
+      budgets.refusal(service);
     refusals.set(object, refusal);
     if (refusal) continue;
-    budget.take(service);
+    budgets.take(service);
     circles.add(service);
     for (const key of keysOf(service)) owners.set(idOf(key), service.name);
     use(conditions, service);
@@ -248,7 +204,14 @@ function invalidChecks(checks: readonly ServiceCheck[], most = CHECKS_MAX): Refu
   const names = checks.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) return refusal(`Several checks have the name ${twice}: give each a name of its own`);
-  return firstOf(checks, (check) => (check.kind === 'anyOf' ? invalidChecks(check.checks, ANY_OF_MAX) : undefined));
+  return firstOf(checks, (check) => {
+    if (check.kind === 'anyOf') return invalidChecks(check.checks, ANY_OF_MAX);
+    const { periodMilliseconds = PERIOD_MS_MIN } = check.kind === 'probe' ? check.probe : {};
+    if (periodMilliseconds >= PERIOD_MS_MIN) return undefined;
+    return refusal(
+      `The period of the check ${check.name} is ${periodMilliseconds} ms: use at least ${PERIOD_MS_MIN}ms`,
+    );
+  });
 }
 
 function unknownDevice(service: Service): Refusal | undefined {
@@ -330,19 +293,6 @@ function intolerant(service: Service, { intolerantPod }: AcceptanceOptions): Ref
   if (!taint || pod === undefined) return undefined;
   const message = `Its pod ${pod} does not tolerate the taint ${taint.key}, so it could never make a node ready: add the toleration`;
   return { reason: NOT_TOLERATED, message };
-}
-
-/** Agents refuse a reply that is too large, and with it every service in it. */
-function tooLarge(service: Service, budget: ListBudget): Refusal | undefined {
-  const bytes = budget.bytesOf(service);
-  if (bytes <= budget.bytesLeft) return undefined;
-  const kib = (count: number) => `${Math.ceil(count / 1024)} KiB`;
-  const sizes = `its probes have ${kib(bytes)}, and older services leave ${Math.floor(budget.bytesLeft / 1024)} KiB of ${kib(SERVICE_LIST_BYTES_MAX)}`;
-  const cure = 'shorten its caBundle and headers, use the same caBundle as other services, or delete a service';
-  return {
-    reason: 'ListTooLarge',
-    message: `The list of services for the agents would be too large (${sizes}): ${cure}`,
-  };
 }
 
 function keysOf({ publish: { label, taint, condition } }: Service): Key[] {

@@ -39,6 +39,7 @@ export function stage(builtIn: readonly Service[] = []) {
     allowNoExecute: false,
     conditions: true,
     allowedConditions: [],
+    agentProbesPerSecond: 50,
     impliedBy: () => new Set(),
     intolerantPod: ({ name }) => {
       const isInView = serviceRegistry.watched().some((service) => service.name === name);

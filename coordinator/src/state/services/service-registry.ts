@@ -6,7 +6,8 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isSameButStatus } from '../../model/known-fields.ts';
 import type { Service } from '../../model/services.ts';
-import { type AcceptanceOptions, isByPods, type Refusal, refusalsOf } from './acceptance.ts';
+import { type AcceptanceOptions, isByPods, refusalsOf } from './acceptance.ts';
+import type { Refusal } from './budgets.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
 export type ServiceRegistryOptions = Omit<AcceptanceOptions, 'keys'> & {

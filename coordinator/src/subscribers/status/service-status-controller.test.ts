@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { podsCheck } from '../../model/services.test-fixtures.ts';
 import type { ObservedPod } from '../../state/observed-pod.ts';
 import { PodsByNamespace } from '../../state/pods-by-namespace.ts';
-import type { Refusal } from '../../state/services/acceptance.ts';
+import type { Refusal } from '../../state/services/budgets.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
 import type { ServiceStatus } from './service-status.ts';
 import { createServiceStatusController, serviceSubject } from './service-status-controller.ts';

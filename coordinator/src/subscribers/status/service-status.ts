@@ -1,6 +1,6 @@
 import type { ServiceCount } from '../../decide/service-tally.ts';
 import type { Publication } from '../../model/services.ts';
-import type { Refusal } from '../../state/services/acceptance.ts';
+import type { Refusal } from '../../state/services/budgets.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
 import { type Condition, conditionOf, type StatusVerdict } from './status-controller.ts';
 

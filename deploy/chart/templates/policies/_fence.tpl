@@ -240,9 +240,9 @@ spec:
     - expression: size(variables.foreignAnnotations) == 0
       messageExpression: "'rollcall may not change the annotations ' + variables.foreignAnnotations.join(', ')"
     - expression: |-
-        (variables.list == variables.oldList || size(variables.list) <= 131072)
-        && (variables.keyList == variables.oldKeyList || size(variables.keyList) <= 131072)
-      message: rollcall may not write a list of keys of more than 131072 characters
+        (variables.list == variables.oldList || size(variables.list) <= 147456)
+        && (variables.keyList == variables.oldKeyList || size(variables.keyList) <= 147456)
+      message: rollcall may not write a list of keys of more than 147456 characters
     - expression: |-
         variables.keyList == variables.oldKeyList || variables.keyList in ['', '{}'] || (variables.keyList.endsWith('}')
           && (variables.keyList.substring(0, size(variables.keyList) - 1) + ',').matches('^[{]("(label|taint|condition):[^"\\\\]+":"[^"\\\\]*",)+$') && variables.keyIds.isSorted())

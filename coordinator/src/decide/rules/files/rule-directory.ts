@@ -5,13 +5,14 @@ import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import { configInvalid } from '@rollcall/common/config/load.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { KUBELET_LABELS, KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
+import { Slices } from '@rollcall/common/slices.ts';
 import type { CoordinatorConfig } from '../../../model/config.ts';
 import type { KeyRegistry } from '../../../model/keys/key-registry.ts';
 import { labelOfFile, parseRuleFile, type Refuse, type RuleProblem } from '../parse-rule-file.ts';
 import type { Rule } from '../rule-graph.ts';
 import { RuleSet } from '../rule-set.ts';
-import { type Look, problemsOf, rulesAfter, sameLook } from './scan.ts';
-import { isIgnoredName, TreeReader } from './tree-reader.ts';
+import { areSame, type Look, problemsOf, rulesAfter, sameLook } from './scan.ts';
+import { isIgnoredName, RULE_FILE_BYTES_MAX, TOO_LARGE, TreeReader } from './tree-reader.ts';
 
 /** Reads the rules of `--label-dir`, if there is one. Throws CONFIG_INVALID when it cannot be listed. */
 export async function openRules(
@@ -137,15 +138,19 @@ export class RuleDirectory {
         `${directory === '.' ? options.path : `${options.path}/${directory}`} ${problem}`,
       );
     }
-    return new RuleDirectory(options, reader, look);
+    const rules = rulesAfter(look, []);
+    return new RuleDirectory(options, { reader, look, rules, ruleSet: await new Slices().run(RuleSet.build(rules)) });
   }
 
-  private constructor(options: RuleDirectoryOptions, reader: TreeReader, look: Look) {
+  private constructor(
+    options: RuleDirectoryOptions,
+    { reader, look, rules, ruleSet }: { reader: TreeReader; look: Look; rules: Rule[]; ruleSet: RuleSet },
+  ) {
     this.#options = options;
     this.#reader = reader;
     this.#accepted = look;
-    this.#rules = rulesAfter(look, []);
-    this.#ruleSet = new RuleSet(this.#rules);
+    this.#rules = rules;
+    this.#ruleSet = ruleSet;
     this.#report();
     this.#reportIgnored();
   }
@@ -165,20 +170,31 @@ export class RuleDirectory {
   }
 
   /** The rules with files of this content, by their path relative to the directory, and what is wrong with those. */
-  propose(files: Readonly<Record<string, string>>): { ruleSet: RuleSet; problems: RuleProblem[] } {
+  async propose(
+    files: Readonly<Record<string, string>>,
+    slices: Slices,
+  ): Promise<{ ruleSet: RuleSet; problems: RuleProblem[] }> {
     const rules = new Map(this.#rules.map((rule) => [rule.file, rule]));
     const problems: RuleProblem[] = [];
     for (const [file, content] of Object.entries(files)) {
+      await slices.pause();
       const found = labelOfFile(file, this.#options.refuse);
       if ('problem' in found) {
         problems.push({ file, problem: found.problem });
+        continue;
+      }
+      if (Buffer.byteLength(content) > RULE_FILE_BYTES_MAX) {
+        problems.push({ file, problem: TOO_LARGE });
         continue;
       }
       const parsed = parseRuleFile(content);
       problems.push(...parsed.problems.map((problem) => ({ file, ...problem })));
       rules.set(file, { label: found.label, file, conditions: parsed.conditions });
     }
-    return { ruleSet: new RuleSet(rules.values()), problems };
+    const ruleSet = await slices.run(RuleSet.build(rules.values()));
+    const known = new Set(this.#ruleSet.problems.map(({ file, problem }) => `${file}: ${problem}`));
+    const isNew = ({ file, problem }: RuleProblem) => !known.has(`${file}: ${problem}`);
+    return { ruleSet, problems: [...problems, ...ruleSet.problems.filter(isNew)] };
   }
 
   /** Follows the directory until the signal aborts, and then ends at once. Calls back only when a rule has changed. */
@@ -203,7 +219,7 @@ export class RuleDirectory {
       hint = new AbortController();
       const look = await this.#settledLook(signal, watchers);
       if (signal.aborted) return;
-      if (!sameLook(look, this.#accepted)) this.#accept(look, onChange);
+      if (!sameLook(look, this.#accepted)) await this.#accept(look, onChange);
       else this.#accepted = look;
       this.#reportIgnored();
       await sleep(clock, POLL_MS, hint.signal);
@@ -230,13 +246,14 @@ export class RuleDirectory {
     return look;
   }
 
-  #accept(look: Look, onChange: (rules: RuleSet) => void): void {
-    this.#accepted = look;
+  async #accept(look: Look, onChange: (rules: RuleSet) => void): Promise<void> {
     const rules = rulesAfter(look, this.#rules);
-    const isChanged = !isDeepStrictEqual(rules, this.#rules);
+    const isChanged = !areSame(rules, this.#rules);
+    const ruleSet = isChanged ? await new Slices().run(RuleSet.build(rules)) : this.#ruleSet;
+    this.#accepted = look;
     if (isChanged) {
       this.#rules = rules;
-      this.#ruleSet = new RuleSet(rules);
+      this.#ruleSet = ruleSet;
       this.#options.logger.info({ rules: rules.length }, 'Took over changed rule files');
     }
     this.#report();

@@ -53,6 +53,23 @@ export function rulesAfter(look: Look, before: readonly Rule[]): Rule[] {
   return [...rules.values()].sort((a, b) => (a.file < b.file ? -1 : 1));
 }
 
+/** Whether rules say the same: a line is its text. */
+export function areSame(rules: readonly Rule[], others: readonly Rule[]): boolean {
+  return rules.length === others.length && rules.every((rule, index) => isSame(rule, others[index]));
+}
+
+function isSame({ file, label, conditions }: Rule, other: Rule | undefined): boolean {
+  if (file !== other?.file || label !== other.label) return false;
+  if (conditions === other.conditions) return true;
+  return (
+    conditions?.length === other.conditions?.length &&
+    conditions?.every(({ line, text }, index) => {
+      const before = other.conditions?.[index];
+      return before?.line === line && before.text === text;
+    }) === true
+  );
+}
+
 /** Whether a file may exist but could not be seen. An entry whose type is unknown may be a directory. */
 function isOutOfSight(file: string, { files, unlisted }: Look): boolean {
   const [top = ''] = file.split('/');

@@ -8,6 +8,9 @@ import type { FoundFile, Look } from './scan.ts';
 
 /** Bytes of a rule file. */
 export const RULE_FILE_BYTES_MAX = 64 * 1024;
+export const TOO_LARGE = `is larger than ${RULE_FILE_BYTES_MAX / 1024} KiB`;
+/** Bytes of all rule files together, as much as a ConfigMap has. */
+const RULES_BYTES_MAX = 1024 * 1024;
 
 /** The text of a file, what is wrong with it, or that it is not there. */
 type TextReading = { text: string } | { problem: string } | 'gone';
@@ -33,7 +36,7 @@ export async function readText(path: string): Promise<TextReading> {
 }
 
 function decode(bytes: Buffer): TextReading {
-  if (bytes.length > RULE_FILE_BYTES_MAX) return { problem: `is larger than ${RULE_FILE_BYTES_MAX / 1024} KiB` };
+  if (bytes.length > RULE_FILE_BYTES_MAX) return { problem: TOO_LARGE };
   if (bytes.includes(0)) return { problem: 'is not a text file' };
   try {
     return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
@@ -84,6 +87,7 @@ class Visit implements Look {
   readonly #refuse: Refuse;
   readonly #last: ReadonlyMap<string, FoundFile>;
   #leftOut = 0;
+  #bytes = 0;
 
   constructor(root: string, refuse: Refuse, last: ReadonlyMap<string, FoundFile>) {
     this.#root = root;
@@ -158,6 +162,11 @@ class Visit implements Look {
       return;
     }
     if ('problem' in found) return this.#unreadable(file, named.label, found.problem);
+    // One that is too large is not read.
+    const bytes = found.size > RULE_FILE_BYTES_MAX ? 0 : Number(found.size);
+    if (this.#bytes + bytes > RULES_BYTES_MAX)
+      return this.#leaveOut(file, `is left out: all rule files can have ${RULES_BYTES_MAX / 1024} KiB together`);
+    this.#bytes += bytes;
     const signature = [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':');
     const last = this.#last.get(file);
     const isSame = last?.signature === signature;
