@@ -36,7 +36,7 @@ export const FIELD_VARIABLES = [
 type Kind = 'labels' | 'annotations';
 
 /** Whether the entry has the label or annotation `k`. */
-export function hasField(entry: string, kind: Kind): string {
+function hasField(entry: string, kind: Kind): string {
   return `${entry}.?fieldsV1[?'f:metadata'][?'f:${kind}'][?('f:' + k)].hasValue()`;
 }
 
@@ -99,9 +99,10 @@ const CONDITION_FIELDS =
 
 /**
  * Whether rollcall has one entry for each operation and subresource, and these gain nothing but fields that are there,
- * are its own, and have nothing below them that is not known. Which label it may own is another matter.
+ * are its own, and have nothing below them that is not known. `mayOwn` is about the label `k` of a Node.
  */
-export const OWN_FIELDS_ARE_OWN = cel(`
+export const ownFieldsAreOwn = (mayOwn: string) =>
+  cel(`
   variables.ownFields == variables.oldOwnFields || variables.ownFields.all(n,
     n.operation in ['Apply', 'Update'] && n.?subresource.orValue('') in ['', 'status']
     && variables.ownFields.exists_one(m, m.operation == n.operation && m.?subresource == n.?subresource)
@@ -113,4 +114,5 @@ export const OWN_FIELDS_ARE_OWN = cel(`
           || (h == 'f:conditions' ? variables.conditions.exists(c, f == ${conditionField('c.type')})
               && (${isOwnCondition} || !variables.isNode) && n.fieldsV1[g][h][f].all(v, v in ${CONDITION_FIELDS} && size(n.fieldsV1[g][h][f][v]) == 0)
             : f.startsWith('f:') && size(n.fieldsV1[g][h][f]) == 0 && ${valueIn('object')}.hasValue()
-              && (h != 'f:annotations' || f.substring(2) in (variables.isNode ? variables.ownAnnotations : variables.may))))))))`);
+              && (h != 'f:annotations' || f.substring(2) in (variables.isNode ? variables.ownAnnotations : variables.may))
+              && (h != 'f:labels' || !variables.isNode || [f.substring(2)].all(k, ${mayOwn}))))))))`);

@@ -17,11 +17,10 @@ import { ACCOUNT_NAMES, GRANTS, type Grant, LEASE_NAME, placeOf } from './accoun
 import { cel, celList, isForbidden, isInDomains } from './cel.ts';
 import {
   FIELD_VARIABLES,
-  hasField,
   IS_FREE_CONDITION,
   isAlone,
   OTHERS_KEEP_THEIR_FIELDS,
-  OWN_FIELDS_ARE_OWN,
+  ownFieldsAreOwn,
 } from './fence-fields.ts';
 import { type ManifestObject, manifestText } from './manifest.ts';
 import { OWN_LABELS, OWN_PREFIXES, OWN_TAINTS, type PolicySettings } from './settings.ts';
@@ -35,6 +34,8 @@ const LIST_LENGTH_MAX = 147_456;
 const ANNOTATIONS_LENGTH_MAX = 196_608;
 /** Characters of all labels of a Node, and of its conditions: far below the 1.5 MB that a Node may have. */
 const TEXT_LENGTH_MAX = 131_072;
+/** A label is at most 380 characters: a prefix of 253, a slash, and a name and a value of 63. */
+const LABELS_SURE_TO_FIT = Math.floor(TEXT_LENGTH_MAX / 380);
 const TAINTS_MAX = 256;
 /** Characters of one value in the other objects: of a certificate and of all else. */
 const DATA_LENGTH_MAX = 32_768;
@@ -194,44 +195,42 @@ function variables(settings: PolicySettings): { name: string; expression: string
         "variables.list == variables.oldList ? [] : variables.listed.filter(k, k != '' && !(k in variables.oldListed))",
     },
     {
-      // Everything about a label that the request sets, removes, lists or comes to own. Of others nothing is asked.
-      name: 'facts',
+      // Of others nothing is asked. What is known here, labels of services above all, may come and go.
+      name: 'changed',
       expression: cel(`
-        ((variables.labels == variables.oldLabels ? [] : variables.labels.filter(k, ${DIFFERS}) + variables.oldLabels.filter(k, !(k in variables.labels)))
-        + (variables.newIds.filter(id, id.startsWith('label:')).map(id, id.substring(6)) + variables.newListed
-          + (variables.ownFields == variables.oldOwnFields ? [] : variables.labels.filter(k, ${IS_OWNED}))).filter(k, !(${DIFFERS})))
-        .map(k, {
-          'key': dyn(k),
-          'isThere': dyn(k in variables.labels),
-          'differs': dyn(${DIFFERS}),
-          'isOwn': dyn(k in variables.ownLabels),
-          'isDevice': dyn(variables.devicePrefixes.exists(p, k.startsWith(p))),
-          'isService': dyn(variables.servicePrefixes.exists(p, k.startsWith(p))),
-          'isRule': dyn(variables.ownPrefixes.exists(p, k.startsWith(p))),
-          'isPool': dyn(variables.isInPool && variables.poolPrefixes.exists(p, k.startsWith(p))),
-          'isReserved': dyn(k in variables.identity || ${isInDomains(celList(KUBERNETES_DOMAINS))}),
-          'isOrdinary': dyn(!(k in variables.identity) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isForbidden('variables.reservedDomains')}),
-          'isFree': dyn(!(k in variables.oldLabels) || (${isAlone('labels')})),
-          'wasTrue': dyn(variables.oldLabels[?k] == optional.of('true')),
-          'wasListed': dyn(k in variables.oldListed || ${wasListed('label')})
-        })`),
+        variables.labels == variables.oldLabels ? []
+        : variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k] && !(k in variables.ownLabels))
+          + variables.oldLabels.filter(k, !(k in variables.labels) && !(k in variables.ownLabels))`),
     },
+    {
+      name: 'newLabelIds',
+      expression: "variables.newIds.filter(id, id.startsWith('label:')).map(id, id.substring(6))",
+    },
+    {
+      // Each of the lists below, of those labels of which it is true, is computed when a validation asks for it.
+      name: 'touched',
+      expression:
+        'variables.changed + (variables.newLabelIds + variables.newListed).filter(k, !(k in variables.changed))',
+    },
+    ...Object.entries(TRUE_OF_LABELS).map(([name, holds]) => ({
+      name,
+      expression: `variables.touched.filter(k, ${holds})`,
+    })),
     {
       name: 'foreignLabels',
       expression: cel(`
-        variables.facts.filter(l, l.differs && !(l.isThere
+        variables.changed.filter(k, !(k in variables.labels
           ? ${MAY_SET}
-          : ${MAY_REMOVE})).map(l, l.key)`),
+          : ${MAY_REMOVE}))`),
     },
     {
       name: 'foreignListed',
-      expression:
-        'variables.facts.filter(l, l.key in variables.newListed && !(l.isThere && l.isOrdinary && l.isPool && l.isFree)).map(l, l.key)',
+      expression: `variables.newListed.filter(k, !(k in variables.labels && ${IS_POOL_LABEL} && ${IS_FREE}))`,
     },
     {
       name: 'foreignAnnotations',
       expression: cel(`
-        variables.annotations.filter(k, variables.oldAnnotations[?k] != variables.annotations[?k]
+        variables.annotations == variables.oldAnnotations ? [] : variables.annotations.filter(k, variables.oldAnnotations[?k] != variables.annotations[?k]
           && (!(k in variables.ownAnnotations) || k in ${celList(EARLIER_LISTS)}
             || (k in ${celList(HOLDS)} && variables.annotations[k] != 'true')))
         + variables.oldAnnotations.filter(k, !(k in variables.annotations)
@@ -268,26 +267,45 @@ const CEL_LEASE_LABELS = celMap(LEASE_LABELS);
 const NO_NODE = "{'metadata': dyn({}), 'spec': dyn({}), 'status': dyn({})}";
 
 // Expressions about the label `k`.
-const DIFFERS = 'variables.oldLabels[?k] != variables.labels[?k]';
-const IS_OWNED = `variables.ownFields.exists(m, ${hasField('m', 'labels')}) && !variables.oldOwnFields.exists(m, ${hasField('m', 'labels')})`;
+const startsIn = (prefixes: string) => `variables.${prefixes}.exists(p, k.startsWith(p))`;
+const IS_OWN = 'k in variables.ownLabels';
+const IS_DEVICE = startsIn('devicePrefixes');
+const IS_RESERVED = `(k in variables.identity || ${isInDomains(celList(KUBERNETES_DOMAINS))})`;
+const IS_ORDINARY = `!(k in variables.identity) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isForbidden('variables.reservedDomains')}`;
+const IS_OF_POOL = `variables.isInPool && ${startsIn('poolPrefixes')}`;
+const IS_LISTED = "('label:' + k) in variables.keyIds";
+const WAS_TRUE = "variables.oldLabels[?k].orValue('') == 'true'";
 
-// Expressions about the facts `l` of a label.
-/** A label with a prefix for taints is not ours: kubelets may not set such labels. */
-const IS_READINESS = '(l.isService && !l.isReserved)';
-/** Others set labels of devices as well: what they set is theirs, whatever the Node lists. */
-const IS_OF_RULE = '(l.isRule && !l.isDevice && !l.isReserved)';
-const IS_OF_POOL = '(l.isOrdinary && l.isPool && l.key in variables.listed)';
-const IS_LISTED = "('label:' + l.key) in variables.keyIds";
+/**
+ * Lists of labels by name, and what is true of a label in it. To look into a list costs its length: so they hold what is
+ * rare where many labels of a pool are set.
+ */
+const TRUE_OF_LABELS = {
+  devices: IS_DEVICE,
+  // A label with a prefix for taints is not ours: kubelets may not set such labels.
+  readiness: `${startsIn('servicePrefixes')} && !${IS_RESERVED}`,
+  // Others set labels of devices as well: what they set is theirs, whatever the Node lists.
+  ofRule: `${startsIn('ownPrefixes')} && !(k in variables.devices) && !${IS_RESERVED}`,
+  special: `!(${IS_ORDINARY})`,
+  notOfPool: `!(k in variables.listed && ${IS_OF_POOL}) || k in variables.special`,
+  taken: `k in variables.oldLabels && !(${isAlone('labels')})`,
+  wereListed: `k in variables.oldListed || ${wasListed('label')}`,
+};
+const IS_POOL_LABEL = '!(k in variables.notOfPool)';
+const IS_FREE = '!(k in variables.taken)';
 /** A label of a service is there with the value true, or not there, whoever set it. */
-const MAY_SET = `l.isOwn || (l.isDevice && l.isFree && ${IS_LISTED})
-            || (${IS_READINESS} && ${IS_LISTED} && (l.wasListed || (variables.labels[l.key] == 'true' && l.isFree)))
-            || ((${IS_OF_POOL} || (${IS_OF_RULE} && ${IS_LISTED})) && (l.isFree || l.wasListed))`;
-const MAY_REMOVE = `l.isOwn || (${IS_READINESS} && l.wasTrue)
-            || ((l.isOrdinary || l.isDevice) && l.isFree) || (l.isOrdinary && !l.isDevice && l.wasListed)
-            || (l.key in variables.removedLabels && l.key in variables.oldListed)`;
-const MAY_OWN = `l.isOwn || ${IS_READINESS} || l.isDevice || ${IS_OF_POOL} || (${IS_OF_RULE} && ${IS_LISTED})`;
-const MAY_LIST = `l.wasListed || l.isOwn || (l.isThere
-        && (l.isDevice || (${IS_READINESS} && (l.isFree || l.wasTrue)) || (${IS_OF_RULE} && l.isFree) || ${IS_OF_POOL}))`;
+const MAY_SET = `(k in variables.devices && ${IS_FREE} && ${IS_LISTED})
+            || (k in variables.readiness && ${IS_LISTED} && (k in variables.wereListed || (variables.labels[k] == 'true' && ${IS_FREE})))
+            || ((${IS_POOL_LABEL} || (k in variables.ofRule && ${IS_LISTED})) && (${IS_FREE} || k in variables.wereListed))`;
+const MAY_REMOVE = `(k in variables.readiness && ${WAS_TRUE})
+            || (k in variables.devices ? ${IS_FREE} : !(k in variables.special) && (${IS_FREE} || k in variables.wereListed))
+            || (k in variables.removedLabels && k in variables.oldListed)`;
+const MAY_LIST = `${IS_OWN} || k in variables.wereListed || (k in variables.labels
+        && (k in variables.devices || (k in variables.readiness && (${IS_FREE} || ${WAS_TRUE})) || (k in variables.ofRule && ${IS_FREE}) || ${IS_POOL_LABEL}))`;
+/** Also of labels that the request does not touch. */
+const MAY_OWN = `${IS_OWN} || ${IS_DEVICE}
+                  || ((${startsIn('servicePrefixes')} || (${startsIn('ownPrefixes')} && ${IS_LISTED})) && !${IS_RESERVED})
+                  || (k in variables.listed && ${IS_OF_POOL} && ${IS_ORDINARY})`;
 
 /** Whether the taint `t` is a taint of a service. The startup taint has such a prefix too, but may only be removed. */
 const IS_TAINT_OF_SERVICE = `t.key != '${STARTUP_TAINT}' && variables.servicePrefixes.exists(p, t.key.startsWith(p))`;
@@ -303,7 +321,7 @@ function keysIn(list: string): string {
 
 /** The ids, `kind:key`, in the text of the list of keys with their origins. No key has a quotation mark in it. */
 function idsIn(list: string): string {
-  return `${list}.split('"').filter(id, ['label:', 'taint:', 'condition:'].exists(p, id.startsWith(p)))`;
+  return `${list}.split('"').filter(id, id.matches('^(label|taint|condition):'))`;
 }
 
 /** Whether the Node listed the key `k` of this kind as set by rollcall. */
@@ -414,14 +432,14 @@ const VALIDATIONS = [
   },
   {
     expression: cel(`
-      variables.labels == variables.oldLabels
+      size(variables.labels) <= ${LABELS_SURE_TO_FIT} || variables.labels == variables.oldLabels
       || ${isNoLonger(lengthOfLabels, TEXT_LENGTH_MAX)}`),
     message: `rollcall may not let the labels of a Node grow beyond ${TEXT_LENGTH_MAX} characters`,
   },
   {
     expression: cel(`
       size(variables.newIds) == 0
-      || (variables.facts.all(l, !(('label:' + l.key) in variables.newIds) || ${MAY_LIST})
+      || (variables.newLabelIds.all(k, ${MAY_LIST})
         && variables.newIds.filter(id, !id.startsWith('label:')).all(id, [id.substring(id.indexOf(':') + 1)].all(k, k in variables.earlierKeys || (id.startsWith('taint:')
           ? variables.taints.exists(t, t.key == k && (k in variables.ownTaints || (${IS_TAINT_OF_SERVICE})))
           : ${IS_CONDITION_OF_SERVICE} && ${IS_FREE_CONDITION}))))`),
@@ -453,7 +471,7 @@ const VALIDATIONS = [
     message: 'rollcall may not add a taint that evicts pods',
   },
   {
-    expression: isSameBut(['taints'], 'variables.node.spec', 'variables.oldNode.spec'),
+    expression: `variables.node.spec == variables.oldNode.spec || (${isSameBut(['taints'], 'variables.node.spec', 'variables.oldNode.spec')})`,
     message: 'rollcall may not change the spec of a Node',
   },
   {
@@ -469,12 +487,8 @@ const VALIDATIONS = [
     message: 'rollcall may not change what other field managers own',
   },
   {
-    expression: `variables.ownFields == variables.oldOwnFields || variables.facts.all(l, [l.key].all(k, !(${IS_OWNED}) || ${MAY_OWN}))`,
-    message: 'rollcall may not own the fields of others',
-  },
-  {
-    expression: OWN_FIELDS_ARE_OWN,
+    expression: ownFieldsAreOwn(MAY_OWN),
     message:
-      'rollcall may own the fields of others neither, nor fields that are not there, nor have more than one entry for an operation',
+      'rollcall may not own the fields of others, nor fields that are not there, nor have more than one entry for an operation',
   },
 ];

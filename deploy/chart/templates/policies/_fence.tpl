@@ -132,9 +132,9 @@ spec:
     - name: oldKeyList
       expression: variables.oldAnnotations[?'rollcall.dev/keys'].orValue('')
     - name: keyIds
-      expression: variables.keyList.split('"').filter(id, ['label:', 'taint:', 'condition:'].exists(p, id.startsWith(p)))
+      expression: variables.keyList.split('"').filter(id, id.matches('^(label|taint|condition):'))
     - name: oldKeyIds
-      expression: variables.oldKeyList.split('"').filter(id, ['label:', 'taint:', 'condition:'].exists(p, id.startsWith(p)))
+      expression: variables.oldKeyList.split('"').filter(id, id.matches('^(label|taint|condition):'))
     - name: newIds
       expression: "variables.keyList == variables.oldKeyList ? [] : variables.keyIds.filter(id, !(id in variables.oldKeyIds))"
     - name: earlierKeys
@@ -145,40 +145,43 @@ spec:
       expression: variables.oldList.replace('[', '').replace(']', '').replace('"', '').replace(' ', '').replace('\n', '').replace('\r', '').replace('\t', '').split(',')
     - name: newListed
       expression: "variables.list == variables.oldList ? [] : variables.listed.filter(k, k != '' && !(k in variables.oldListed))"
-    - name: facts
+    - name: changed
       expression: |-
-        ((variables.labels == variables.oldLabels ? [] : variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k]) + variables.oldLabels.filter(k, !(k in variables.labels)))
-        + (variables.newIds.filter(id, id.startsWith('label:')).map(id, id.substring(6)) + variables.newListed
-          + (variables.ownFields == variables.oldOwnFields ? [] : variables.labels.filter(k, variables.ownFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())))).filter(k, !(variables.oldLabels[?k] != variables.labels[?k])))
-        .map(k, {
-          'key': dyn(k),
-          'isThere': dyn(k in variables.labels),
-          'differs': dyn(variables.oldLabels[?k] != variables.labels[?k]),
-          'isOwn': dyn(k in variables.ownLabels),
-          'isDevice': dyn(variables.devicePrefixes.exists(p, k.startsWith(p))),
-          'isService': dyn(variables.servicePrefixes.exists(p, k.startsWith(p))),
-          'isRule': dyn(variables.ownPrefixes.exists(p, k.startsWith(p))),
-          'isPool': dyn(variables.isInPool && variables.poolPrefixes.exists(p, k.startsWith(p))),
-          'isReserved': dyn(k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))),
-          'isOrdinary': dyn(!(k in variables.identity) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii()))),
-          'isFree': dyn(!(k in variables.oldLabels) || (variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()))),
-          'wasTrue': dyn(variables.oldLabels[?k] == optional.of('true')),
-          'wasListed': dyn(k in variables.oldListed || (('label:' + k) in variables.oldKeyIds || k in variables.earlierKeys))
-        })
+        variables.labels == variables.oldLabels ? []
+        : variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k] && !(k in variables.ownLabels))
+          + variables.oldLabels.filter(k, !(k in variables.labels) && !(k in variables.ownLabels))
+    - name: newLabelIds
+      expression: variables.newIds.filter(id, id.startsWith('label:')).map(id, id.substring(6))
+    - name: touched
+      expression: variables.changed + (variables.newLabelIds + variables.newListed).filter(k, !(k in variables.changed))
+    - name: devices
+      expression: variables.touched.filter(k, variables.devicePrefixes.exists(p, k.startsWith(p)))
+    - name: readiness
+      expression: variables.touched.filter(k, variables.servicePrefixes.exists(p, k.startsWith(p)) && !(k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))))
+    - name: ofRule
+      expression: variables.touched.filter(k, variables.ownPrefixes.exists(p, k.startsWith(p)) && !(k in variables.devices) && !(k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))))
+    - name: special
+      expression: "variables.touched.filter(k, !(!(k in variables.identity) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii()))))"
+    - name: notOfPool
+      expression: variables.touched.filter(k, !(k in variables.listed && variables.isInPool && variables.poolPrefixes.exists(p, k.startsWith(p))) || k in variables.special)
+    - name: taken
+      expression: variables.touched.filter(k, k in variables.oldLabels && !(variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())))
+    - name: wereListed
+      expression: variables.touched.filter(k, k in variables.oldListed || (('label:' + k) in variables.oldKeyIds || k in variables.earlierKeys))
     - name: foreignLabels
       expression: |-
-        variables.facts.filter(l, l.differs && !(l.isThere
-          ? l.isOwn || (l.isDevice && l.isFree && ('label:' + l.key) in variables.keyIds)
-            || ((l.isService && !l.isReserved) && ('label:' + l.key) in variables.keyIds && (l.wasListed || (variables.labels[l.key] == 'true' && l.isFree)))
-            || (((l.isOrdinary && l.isPool && l.key in variables.listed) || ((l.isRule && !l.isDevice && !l.isReserved) && ('label:' + l.key) in variables.keyIds)) && (l.isFree || l.wasListed))
-          : l.isOwn || ((l.isService && !l.isReserved) && l.wasTrue)
-            || ((l.isOrdinary || l.isDevice) && l.isFree) || (l.isOrdinary && !l.isDevice && l.wasListed)
-            || (l.key in variables.removedLabels && l.key in variables.oldListed))).map(l, l.key)
+        variables.changed.filter(k, !(k in variables.labels
+          ? (k in variables.devices && !(k in variables.taken) && ('label:' + k) in variables.keyIds)
+            || (k in variables.readiness && ('label:' + k) in variables.keyIds && (k in variables.wereListed || (variables.labels[k] == 'true' && !(k in variables.taken))))
+            || ((!(k in variables.notOfPool) || (k in variables.ofRule && ('label:' + k) in variables.keyIds)) && (!(k in variables.taken) || k in variables.wereListed))
+          : (k in variables.readiness && variables.oldLabels[?k].orValue('') == 'true')
+            || (k in variables.devices ? !(k in variables.taken) : !(k in variables.special) && (!(k in variables.taken) || k in variables.wereListed))
+            || (k in variables.removedLabels && k in variables.oldListed)))
     - name: foreignListed
-      expression: variables.facts.filter(l, l.key in variables.newListed && !(l.isThere && l.isOrdinary && l.isPool && l.isFree)).map(l, l.key)
+      expression: variables.newListed.filter(k, !(k in variables.labels && !(k in variables.notOfPool) && !(k in variables.taken)))
     - name: foreignAnnotations
       expression: |-
-        variables.annotations.filter(k, variables.oldAnnotations[?k] != variables.annotations[?k]
+        variables.annotations == variables.oldAnnotations ? [] : variables.annotations.filter(k, variables.oldAnnotations[?k] != variables.annotations[?k]
           && (!(k in variables.ownAnnotations) || k in ['rollcall.dev/service-keys', 'rollcall.dev/implied-labels']
             || (k in ['cluster-autoscaler.kubernetes.io/scale-down-disabled', 'karpenter.sh/do-not-disrupt'] && variables.annotations[k] != 'true')))
         + variables.oldAnnotations.filter(k, !(k in variables.annotations)
@@ -254,13 +257,13 @@ spec:
           && [variables.ownAnnotations.map(k, size(variables.annotations[?k].orValue(''))).sum()].all(n, n <= 196608 || n <= variables.ownAnnotations.map(k, size(variables.oldAnnotations[?k].orValue(''))).sum()))
       message: rollcall may not let its annotations grow beyond 196608 characters, and single ones beyond 64
     - expression: |-
-        variables.labels == variables.oldLabels
+        size(variables.labels) <= 344 || variables.labels == variables.oldLabels
         || [variables.labels.map(k, size(k) + size(variables.labels[k])).sum()].all(n, n <= 131072 || n <= variables.oldLabels.map(k, size(k) + size(variables.oldLabels[k])).sum())
       message: rollcall may not let the labels of a Node grow beyond 131072 characters
     - expression: |-
         size(variables.newIds) == 0
-        || (variables.facts.all(l, !(('label:' + l.key) in variables.newIds) || l.wasListed || l.isOwn || (l.isThere
-          && (l.isDevice || ((l.isService && !l.isReserved) && (l.isFree || l.wasTrue)) || ((l.isRule && !l.isDevice && !l.isReserved) && l.isFree) || (l.isOrdinary && l.isPool && l.key in variables.listed))))
+        || (variables.newLabelIds.all(k, k in variables.ownLabels || k in variables.wereListed || (k in variables.labels
+          && (k in variables.devices || (k in variables.readiness && (!(k in variables.taken) || variables.oldLabels[?k].orValue('') == 'true')) || (k in variables.ofRule && !(k in variables.taken)) || !(k in variables.notOfPool))))
           && variables.newIds.filter(id, !id.startsWith('label:')).all(id, [id.substring(id.indexOf(':') + 1)].all(k, k in variables.earlierKeys || (id.startsWith('taint:')
             ? variables.taints.exists(t, t.key == k && (k in variables.ownTaints || (t.key != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, t.key.startsWith(p)))))
             : !(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))))
@@ -281,7 +284,7 @@ spec:
         variables.taints.all(t, t.effect != 'NoExecute' || t in variables.oldTaints
           || (variables.mayEvict && t.key != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, t.key.startsWith(p))))
       message: rollcall may not add a taint that evicts pods
-    - expression: variables.node.spec.all(f, f in ['taints'] || variables.node.spec[f] == variables.oldNode.spec[?f].orValue(null)) && variables.oldNode.spec.all(f, f in ['taints'] || f in variables.node.spec)
+    - expression: variables.node.spec == variables.oldNode.spec || (variables.node.spec.all(f, f in ['taints'] || variables.node.spec[f] == variables.oldNode.spec[?f].orValue(null)) && variables.oldNode.spec.all(f, f in ['taints'] || f in variables.node.spec))
       message: rollcall may not change the spec of a Node
     - expression: variables.node.metadata.all(f, f in ['labels', 'annotations', 'managedFields'] || variables.node.metadata[f] == variables.oldNode.metadata[?f].orValue(null)) && variables.oldNode.metadata.all(f, f in ['labels', 'annotations', 'managedFields'] || f in variables.node.metadata)
       message: rollcall may not change owners or finalizers, or other metadata
@@ -307,8 +310,6 @@ spec:
                 : true) && (!x[0] || (x[1].exists(c, c.?fieldsV1[?g][?h][?f].hasValue())
                   && a.fieldsV1[g][h][f].all(v, x[1].exists(c, c.?fieldsV1[?g][?h][?f][?v] == a.?fieldsV1[?g][?h][?f][?v]))))))))))))
       message: rollcall may not change what other field managers own
-    - expression: variables.ownFields == variables.oldOwnFields || variables.facts.all(l, [l.key].all(k, !(variables.ownFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())) || l.isOwn || (l.isService && !l.isReserved) || l.isDevice || (l.isOrdinary && l.isPool && l.key in variables.listed) || ((l.isRule && !l.isDevice && !l.isReserved) && ('label:' + l.key) in variables.keyIds)))
-      message: rollcall may not own the fields of others
     - expression: |-
         variables.ownFields == variables.oldOwnFields || variables.ownFields.all(n,
           n.operation in ['Apply', 'Update'] && n.?subresource.orValue('') in ['', 'status']
@@ -321,8 +322,11 @@ spec:
                 || (h == 'f:conditions' ? variables.conditions.exists(c, f == 'k:{"type":"' + c.type + '"}')
                     && (variables.conditionPrefixes.exists(p, f.startsWith('k:{"type":"' + p)) || !variables.isNode) && n.fieldsV1[g][h][f].all(v, v in ['.', 'f:type', 'f:status', 'f:reason', 'f:message', 'f:lastHeartbeatTime', 'f:lastTransitionTime', 'f:observedGeneration'] && size(n.fieldsV1[g][h][f][v]) == 0)
                   : f.startsWith('f:') && size(n.fieldsV1[g][h][f]) == 0 && object[?g.substring(2)][?h.substring(2)][?f.substring(2)].hasValue()
-                    && (h != 'f:annotations' || f.substring(2) in (variables.isNode ? variables.ownAnnotations : variables.may))))))))
-      message: rollcall may own the fields of others neither, nor fields that are not there, nor have more than one entry for an operation
+                    && (h != 'f:annotations' || f.substring(2) in (variables.isNode ? variables.ownAnnotations : variables.may))
+                    && (h != 'f:labels' || !variables.isNode || [f.substring(2)].all(k, k in variables.ownLabels || variables.devicePrefixes.exists(p, k.startsWith(p))
+                        || ((variables.servicePrefixes.exists(p, k.startsWith(p)) || (variables.ownPrefixes.exists(p, k.startsWith(p)) && ('label:' + k) in variables.keyIds)) && !(k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))))
+                        || (k in variables.listed && variables.isInPool && variables.poolPrefixes.exists(p, k.startsWith(p)) && !(k in variables.identity) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii())))))))))))
+      message: rollcall may not own the fields of others, nor fields that are not there, nor have more than one entry for an operation
 {{- end }}
 {{- end }}
 {{- define "rollcall.fence.binding" -}}
