@@ -8,7 +8,7 @@ const AUTH = 'coordinator/src/ingest/bearer-auth.ts';
 const SCHEDULE = 'agent/src/report/reporter.ts';
 const EVENTS = 'coordinator/src/subscribers/events';
 const OBSERVER = 'coordinator/src/decide/guards/observer.ts';
-const WINDOW = 'coordinator/src/write/concurrency-window.ts';
+const LIMITER = 'coordinator/src/write/concurrency-limiter.ts';
 const REFLECTOR = 'coordinator/src/kube/reflector.ts';
 const EXTENDER = 'coordinator/src/scheduler/extender';
 const OUTBOX = 'coordinator/src/subscribers/notify/outbox.ts';
@@ -74,7 +74,7 @@ export const ROOMS: Claims = {
     `It takes effect on ${constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE')} nodes at once`,
   ],
   'coordinator/src/write/README.md': [
-    `begins at ${constant(WINDOW, 'CONCURRENCY_INITIAL')} and stays between ${constant(WINDOW, 'CONCURRENCY_MIN')} and ${constant(WINDOW, 'CONCURRENCY_MAX')}`,
+    `At most ${constant(LIMITER, 'WRITES_MAX')} requests`,
     `${deniedSeconds} s have passed; ${deniedSeconds * deniedGrowth} s, ${deniedSeconds * deniedGrowth ** 2} s and then ${seconds(ASIDE, 'DENIED_MAX_MS') / 60} minutes`,
     `A refused removal is remembered for ${seconds('coordinator/src/write/refused-withdrawals.ts', 'REFUSED_FOR_MS')} s`,
     `at most ${constant('coordinator/src/write/refused-keys.ts', 'PROBES_MAX')} at a time`,

@@ -16,7 +16,7 @@ export function registerCoordinatorMetrics(registry: Registry): void {
   createKubeMetrics(registry);
   createApplyMetrics(registry, {
     queueDepth: () => 0,
-    writeConcurrency: () => 0,
+    writesInFlight: () => 0,
     skippedKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
     contestedKeys: () => 0,
   });

@@ -8,7 +8,7 @@ import { serviceOf } from '../model/services.test-fixtures.ts';
 import { listPoolLabels } from '../state/fleet.test-fixtures.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import { serviceList } from '../state/probe-targets.ts';
-import { CONCURRENCY_INITIAL } from '../write/concurrency-window.ts';
+import { WRITES_MAX } from '../write/concurrency-limiter.ts';
 import { stage } from './node-controller.test-fixtures.ts';
 
 const POOL = 'example.com/pool';
@@ -17,7 +17,7 @@ const NAMES = Array.from({ length: 12 }, (_, index) => `n${index}`);
 type Fleet = ReturnType<typeof stage>['fleet'];
 
 /** More nodes than may be written at once, unless they are urgent. */
-const MANY = Array.from({ length: CONCURRENCY_INITIAL + 4 }, (_, index) => `many${index}`);
+const MANY = Array.from({ length: WRITES_MAX + 4 }, (_, index) => `many${index}`);
 
 /** Nodes with the label `tier`, which an annotation lists as ours. */
 function listed(fleet: Fleet, list: string, names: readonly string[] = NAMES): void {
@@ -168,7 +168,7 @@ describe('a label that a pool asked for', () => {
     // Not the timer, after which some would be worked on already.
     clock.standStill(1);
     controller.tick();
-    expect(writer.waiting).toBe(MANY.length - CONCURRENCY_INITIAL);
+    expect(writer.waiting).toBe(MANY.length - WRITES_MAX);
   });
 
   test('stays on the others where another set follows within half a second', async () => {
@@ -372,7 +372,7 @@ describe('a service that comes and goes', () => {
     say(true);
     await clock.advance(1000);
     controller.tick();
-    expect(writer.waiting).toBe(MANY.length - CONCURRENCY_INITIAL);
+    expect(writer.waiting).toBe(MANY.length - WRITES_MAX);
   });
 
   test('is not held back any more in the next term', () => {

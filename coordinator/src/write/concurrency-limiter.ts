@@ -1,6 +1,5 @@
 import { Backoff } from '@rollcall/common/backoff.ts';
 import type { Clock } from '@rollcall/common/clock.ts';
-import { ConcurrencyWindow } from './concurrency-window.ts';
 import { LinkedList } from './linked-list.ts';
 import type { Lane } from './work-queue.ts';
 
@@ -11,9 +10,12 @@ export type Feedback =
   /** No answer came, or not in time. */
   | { kind: 'unreachable' };
 
+/** How many requests to write may be under way, those to slow Nodes included. */
+export const WRITES_MAX = 16;
+
 /** The right to have one request under way. */
 export type Slot = {
-  /** Says how the request ended; at most once. Without it, the slot teaches nothing. */
+  /** Says how the request ended; at most once. */
   report(feedback: Feedback): void;
 };
 
@@ -28,10 +30,9 @@ const UNREACHABLE_MAX_MS = 2000;
 /** So many in a row are no accident. */
 const UNREACHABLE_ATTEMPTS = 3;
 
-/** Bounds the requests under way, by what their answers teach. Urgent ones overtake the normal ones that wait. */
+/** Bounds the requests under way, and makes all wait while the API server asks for patience or does not answer. */
 export class ConcurrencyLimiter {
   readonly #clock: Clock;
-  readonly #window = new ConcurrencyWindow();
   readonly #lanes = {
     urgent: new LinkedList<Admit>(),
     slow: new LinkedList<Admit>(),
@@ -47,10 +48,6 @@ export class ConcurrencyLimiter {
   constructor({ clock, random }: { clock: Clock; random: () => number }) {
     this.#clock = clock;
     this.#unreachable = new Backoff({ baseMs: UNREACHABLE_BASE_MS, maxMs: UNREACHABLE_MAX_MS, random });
-  }
-
-  get limit(): number {
-    return this.#window.limit;
   }
 
   get inFlight(): number {
@@ -70,11 +67,10 @@ export class ConcurrencyLimiter {
   async run<T>(lane: Lane, task: (slot: Slot) => Promise<T>): Promise<T | undefined> {
     if (!(await this.#enter(lane))) return undefined;
     const startedMs = this.#clock.monotonic();
-    const full = lane !== 'slow' && this.#inFlight >= this.limit;
     try {
-      return await task({ report: (feedback) => this.#learn(feedback, startedMs, full) });
+      return await task({ report: (feedback) => this.#learn(feedback, startedMs) });
     } finally {
-      if (lane !== 'slow') this.#inFlight -= 1;
+      this.#inFlight -= 1;
       this.#admit();
     }
   }
@@ -96,13 +92,11 @@ export class ConcurrencyLimiter {
     });
   }
 
-  /** Takes who may start next. Writes to slow Nodes are few, and are not counted. */
+  /** Takes who may start next. Writes to slow Nodes go first: their seats in the queue are few. */
   #next(): Admit | undefined {
-    if (this.#clock.monotonic() < this.#pausedUntilMs) return undefined;
+    if (this.#clock.monotonic() < this.#pausedUntilMs || this.#inFlight >= WRITES_MAX) return undefined;
     const { urgent, slow, normal } = this.#lanes;
-    if (slow.size > 0) return slow.shift();
-    if (this.#inFlight >= this.limit) return undefined;
-    const admit = urgent.shift() ?? normal.shift();
+    const admit = slow.shift() ?? urgent.shift() ?? normal.shift();
     if (admit) this.#inFlight += 1;
     return admit;
   }
@@ -117,14 +111,12 @@ export class ConcurrencyLimiter {
     });
   }
 
-  #learn(feedback: Feedback, startedMs: number, full: boolean): void {
+  #learn(feedback: Feedback, startedMs: number): void {
     const nowMs = this.#clock.monotonic();
     if (feedback.kind === 'answered') {
       this.#unreachable.reset();
-      this.#window.answered({ startedMs, nowMs, full });
     } else if (feedback.kind === 'throttled') {
       this.#unreachable.reset();
-      this.#window.throttled({ startedMs, nowMs });
       this.#pause(nowMs, feedback.retryAfterMs);
     } else if (startedMs >= this.#lostMs) {
       // Of those that were under way together, the first to fail speaks for all.

@@ -7,7 +7,7 @@ export type WriteKind = 'set' | 'withdraw' | 'taints' | 'conditions' | 'probe';
 /** The values of the gauges, computed when they are read. */
 export type ApplySources = {
   queueDepth: () => number;
-  writeConcurrency: () => number;
+  writesInFlight: () => number;
   skippedKeys: () => Readonly<Record<SkippedKey['cause'], number>>;
   contestedKeys: () => number;
 };
@@ -69,11 +69,11 @@ function registerGauges(registers: Registry[], sources: ApplySources): void {
     },
   });
   new Gauge({
-    name: 'rollcall_coordinator_write_concurrency',
-    help: 'Maximum number of concurrent writes.',
+    name: 'rollcall_coordinator_writes_in_flight',
+    help: 'Writes to Nodes that the API server has not answered yet, at most 16.',
     registers,
     collect() {
-      this.set(sources.writeConcurrency());
+      this.set(sources.writesInFlight());
     },
   });
   new Gauge({

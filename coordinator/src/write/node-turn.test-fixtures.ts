@@ -98,7 +98,7 @@ export function started(
   const unwritable = new UnwritableKeys(clock);
   const metrics = createApplyMetrics(registry, {
     queueDepth: () => 0,
-    writeConcurrency: () => 0,
+    writesInFlight: () => 0,
     skippedKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
     contestedKeys: () => 0,
   });

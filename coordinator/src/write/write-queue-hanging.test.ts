@@ -39,7 +39,7 @@ async function fleet({ hanging, reply = { afterMs: 60_000 } }: { hanging: number
 describe('a node that is well', () => {
   test.each([
     { hanging: 100, withinMs: 1000 },
-    { hanging: 300, withinMs: 3000 },
+    { hanging: 300, withinMs: 3500 },
   ])('loses its label soon when the writes of $hanging nodes before it hang all at once', async (at) => {
     const { writeWell } = await fleet(at);
     expect(await writeWell('well')).toBeLessThan(at.withinMs);
@@ -75,7 +75,7 @@ describe('nodes whose writes hang', () => {
   test('are tried by few at a time, and less and less often', async () => {
     const { clock, sent, state } = await fleet({ hanging: 100 });
     await clock.advance(60_000);
-    expect([...state.underWay.values()].reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(8);
+    expect([...state.underWay.values()].reduce((a, b) => a + b, 0)).toBeLessThanOrEqual(4);
     const before = sent.length;
     await clock.advance(60_000);
     expect(sent.length - before).toBeLessThan(120);

@@ -316,7 +316,7 @@ describe('metrics', () => {
     // 20 ms until it failed, 37.5 ms of backoff, and twice 20 ms.
     expect(text).toMatch(/evidence_to_applied_seconds_sum 0\.0975/);
     expect(text).toContain('rollcall_coordinator_queue_depth 0');
-    expect(text).toContain('rollcall_coordinator_write_concurrency 16');
+    expect(text).toContain('rollcall_coordinator_writes_in_flight 0');
     expect(text).toContain('rollcall_coordinator_skipped_keys{cause="foreign"} 0');
   });
 

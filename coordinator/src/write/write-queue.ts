@@ -3,7 +3,7 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { isTimeout, KubeStatusError, type WriteFence } from '../kube/client.ts';
-import { ConcurrencyLimiter } from './concurrency-limiter.ts';
+import { ConcurrencyLimiter, WRITES_MAX } from './concurrency-limiter.ts';
 import { FailedTogether } from './failed-together.ts';
 import { type ApplyMetrics, createApplyMetrics } from './metrics.ts';
 import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
@@ -32,8 +32,8 @@ export type WriteQueueOptions = {
 
 /** Nodes that are urgent have seats of their own, so that they never wait for one that is not; so do those that are slow. */
 const URGENT_SEATS = 64;
-/** With the initial limit no more than the 24 places that priority and fairness grants all service accounts at least. */
-const SLOW_SEATS = 8;
+/** A quarter of the writes under way: the rest is left to Nodes that are well. */
+const SLOW_SEATS = 4;
 
 const GONE_RECHECK_MS = 5000;
 
@@ -70,7 +70,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     this.#options = options;
     this.#metrics = createApplyMetrics(registry, {
       queueDepth: () => this.#queue.depth,
-      writeConcurrency: () => this.#limiter.limit,
+      writesInFlight: () => this.#limiter.inFlight,
       skippedKeys: () => ({ ...unwritable.counts, denied: unwritable.counts.denied + refusedWithdrawals.size }),
       contestedKeys: () => contested.size,
     });
@@ -156,7 +156,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
 
   #fillSeats(): void {
     this.#fill('urgent', URGENT_SEATS);
-    this.#fill('normal', this.#limiter.limit);
+    this.#fill('normal', WRITES_MAX);
     this.#fill('slow', SLOW_SEATS);
   }
 

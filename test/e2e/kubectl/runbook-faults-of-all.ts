@@ -165,7 +165,7 @@ export const OF_ALL: readonly (readonly Fault[])[] = [
       follows: {
         runbook: 'RollcallSlowToApply',
         cause: (stage) => stage.rig.history.until('node-4', WS_DAEMON_READY, undefined, 40_000),
-        seen: () => [{ query: 'rollcall_coordinator_write_concurrency', says: /"value"/ }],
+        seen: () => [{ query: 'rollcall_coordinator_writes_in_flight', says: /"value"/ }],
         fix: (stage) => setServicePod(stage, 4, 'ws-daemon', true),
       },
     },

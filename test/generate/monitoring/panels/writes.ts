@@ -38,11 +38,11 @@ export const WRITE_ROWS: readonly Row[] = [
       },
       {
         title: 'Queue',
-        description: 'Nodes that wait for a write, and the maximum number of concurrent writes.',
+        description: 'Nodes that wait for a write, and writes that are not answered yet, at most 16.',
         unit: 'short',
         queries: [
           { expr: 'max(rollcall_coordinator_queue_depth)', legend: 'waiting' },
-          { expr: 'max(rollcall_coordinator_write_concurrency)', legend: 'at once' },
+          { expr: 'max(rollcall_coordinator_writes_in_flight)', legend: 'under way' },
         ],
       },
       {
