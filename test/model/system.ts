@@ -210,10 +210,8 @@ export class Replica {
     this.#ledger = new Ledger({
       record: (node) => fleet.record(node),
       facts: (node) => {
-        const evaluation = evaluator.evaluate(node);
-        if (!evaluation) return undefined;
-        const { evaluated, intent } = evaluation;
-        return { node: evaluation.node, evaluated, intent, ...skipped.keysFor(node) };
+        const decision = evaluator.decide(node);
+        return decision && { ...decision, ...skipped.keysFor(node) };
       },
       rules: () => ({ services: services(), dryRun }),
       mayJudge: mayDecide,
@@ -257,12 +255,13 @@ export class Replica {
     });
     this.query = (node) => {
       const facts = queries.explain(node);
-      const evaluation = queries.evaluate(node);
-      if (!facts || !evaluation) return;
+      const decision = queries.decide(node);
+      if (!facts || !decision) return;
       nodeDocument(facts, services());
-      queries.planOf(evaluation);
+      queries.planOf(decision);
+      this.#controller.prepare(node);
       const proposal = { services: [], keys, rules: rules(), poolLabelSet: () => undefined };
-      new WhatIf(labelerOptions, proposal, momentOf(clock)).changesOn(evaluation);
+      new WhatIf(labelerOptions, proposal, momentOf(clock)).changesOn(decision);
       serviceRegistry.propose(serviceRegistry.objects());
       scheduling.explain({ metadata: { name: 'p', namespace: 'default', uid: 'p' }, spec: {} }, [node]).toArray();
       evaluator.heldWithdrawals();

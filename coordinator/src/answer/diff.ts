@@ -67,12 +67,12 @@ export async function diff(
     services.flatMap(({ name }) => (proposed.refusals.has(name) ? [] : [[name, new Outlook(name)]])),
   );
   for (const name of names) {
-    const evaluation = queries.evaluate(name);
-    if (evaluation) {
-      const readiness = whatIf.readinessOn(evaluation.evaluated);
+    const decision = queries.decide(name);
+    if (decision) {
+      const readiness = whatIf.readinessOn(decision.evaluated);
       for (const [service, outlook] of outlooks) outlook.add(name, readiness.get(service));
-      const changes = whatIf.changesOn(evaluation, readiness);
-      const { pool } = evaluation.evaluated;
+      const changes = whatIf.changesOn(decision, readiness);
+      const { pool } = decision.evaluated;
       if (changes.length > 0) nodes.push({ name, ...(pool === undefined ? {} : { pool }), changes, evicted: [] });
     }
     await slices.pause();

@@ -100,7 +100,7 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
         rules: rules?.ruleSet.rules ?? [],
         problems: rules ? [...rules.problems(), ...rules.ignored()] : [],
         nodes: nodes.names(),
-        intent: (name) => nodes.evaluate(name)?.intent,
+        intent: (name) => nodes.decide(name)?.intent,
         label,
       }),
     schedule: async ({ namespace, name }) => {

@@ -93,6 +93,8 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   });
   writeQueue.serve({
     prepare: (name) => (isAlone ? plan(name) : undefined),
+    sent: () => () => {},
+    rested: () => {},
     written: (node) => nodes.written(observeNode(node, intern, annotations)),
     contested: () => {},
     skipped: () => {},

@@ -100,10 +100,8 @@ export async function createReplica(context: ReplicaContext) {
   const ledger = new Ledger({
     record: (node) => fleet.record(node),
     facts: (node) => {
-      const evaluation = nodes.evaluate(node);
-      if (!evaluation) return undefined;
-      const { evaluated, intent } = evaluation;
-      return { node: evaluation.node, evaluated, intent, ...nodes.skippedOn(node) };
+      const decision = nodes.decide(node);
+      return decision && { ...decision, ...nodes.skippedOn(node) };
     },
     rules: () => ({ services: services(), dryRun: config.dryRun }),
     mayJudge: mayDecide,

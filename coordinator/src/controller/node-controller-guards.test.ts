@@ -9,7 +9,7 @@ import { listPoolLabels } from '../state/fleet.test-fixtures.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import { serviceList } from '../state/probe-targets.ts';
 import { WRITES_MAX } from '../write/concurrency-limiter.ts';
-import { stage } from './node-controller.test-fixtures.ts';
+import { carryOut, stage } from './node-controller.test-fixtures.ts';
 
 const POOL = 'example.com/pool';
 const NAMES = Array.from({ length: 12 }, (_, index) => `n${index}`);
@@ -40,7 +40,7 @@ describe('a label that a rule gave', () => {
     rules = rulesOf(now);
     controller.rulesChanged(labels, rules.labels);
     listed(fleet, IMPLIED_LABELS_ANNOTATION);
-    for (const name of NAMES) controller.prepare(name);
+    for (const name of NAMES) carryOut(controller, name);
     return evaluator.heldWithdrawals().reduce((sum, { nodes }) => sum + nodes, 0);
   }
 
@@ -68,14 +68,14 @@ test('a label that a rule builds on a label of an emptied rule stays as long as 
   };
   const { controller, evaluator, fleet } = stage({ rules: () => rules });
   listed(fleet, IMPLIED_LABELS_ANNOTATION);
-  for (const name of NAMES) expect(evaluator.evaluate(name)?.intent.get('label:derived')?.stance).toBe('present');
+  for (const name of NAMES) expect(evaluator.decide(name)?.intent.get('label:derived')?.stance).toBe('present');
   isEmptied = true;
   // Both files were emptied.
   const emptied = new Map([...rules.labels].map(([key]) => [key, key === 'derived' ? 'lines of derived' : '']));
   controller.rulesChanged(rules.labels, emptied);
   const stances = NAMES.map((name) => {
-    const intent = evaluator.evaluate(name)?.intent;
-    controller.prepare(name);
+    const intent = evaluator.decide(name)?.intent;
+    carryOut(controller, name);
     return [intent?.get('label:tier')?.stance, intent?.get('label:derived')?.stance];
   });
   const leaves = NAMES.slice(0, AT_ONCE).map(() => ['absent', undefined]);
@@ -92,7 +92,7 @@ test('a rule that has gone long ago is not taken for one that goes now', async (
     controller.rulesChanged(labels, rules.labels);
   }
   listed(fleet, IMPLIED_LABELS_ANNOTATION);
-  for (const name of NAMES) controller.prepare(name);
+  for (const name of NAMES) carryOut(controller, name);
   expect(evaluator.heldWithdrawals()).toEqual([]);
 });
 
@@ -111,10 +111,10 @@ describe('a label that a pool asked for', () => {
     listPoolLabels(fleet, [set('gold', { tier: 'gold' }), set('silver', {})]);
     listed(fleet, MANAGED_LABELS_ANNOTATION);
     const held = () => {
-      for (const name of NAMES) controller.prepare(name);
+      for (const name of NAMES) carryOut(controller, name);
       return evaluator.heldWithdrawals();
     };
-    const leaving = () => NAMES.filter((name) => controller.prepare(name)?.withdrawal?.labels.includes('tier'));
+    const leaving = () => NAMES.filter((name) => carryOut(controller, name)?.withdrawal?.labels.includes('tier'));
     return { ...staged, held, leaving, looked };
   }
 
@@ -163,7 +163,7 @@ describe('a label that a pool asked for', () => {
     // That no agent was heard is known by now.
     controller.tick();
     fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, 2));
-    for (const name of names) controller.prepare(name);
+    for (const name of names) carryOut(controller, name);
     await clock.advance(SETTLE_MS - 1);
     // Not the timer, after which some would be worked on already.
     clock.standStill(1);
@@ -229,8 +229,8 @@ describe('a label that a pool asked for', () => {
     await clock.advance(60_001);
     listPoolLabels(fleet);
     const stances = NAMES.map((name) => {
-      const intent = evaluator.evaluate(name)?.intent;
-      controller.prepare(name);
+      const intent = evaluator.decide(name)?.intent;
+      carryOut(controller, name);
       return [intent?.get('label:tier')?.stance, intent?.get('label:derived')?.stance];
     });
     expect(stances.slice(AT_ONCE)).toEqual(NAMES.slice(AT_ONCE).map(() => ['keep', 'present']));

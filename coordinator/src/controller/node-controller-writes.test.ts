@@ -127,7 +127,7 @@ describe('a write', () => {
     expect(queries.explain('n')?.changes[0]?.atMs).toBeGreaterThanOrEqual(atMs);
     expect(lines).toEqual([{ node: 'n', changes: [change] }]);
     expect(new Set(told)).toEqual(new Set(['shows ']));
-    expect(controller.prepare('n')).toBeUndefined();
+    expect(controller.prepare('n')?.decision.plan).toBeUndefined();
     expect(fleet.node('n')?.labels).toEqual({});
   });
 

@@ -166,8 +166,15 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
     }
   };
   /** Whether the next plan withdraws the label. */
-  const fate = (node = 'n') => (controller.prepare(node)?.withdrawal?.labels.includes(LABEL) ? 'withdrawn' : 'kept');
+  const fate = (node = 'n') => (carryOut(controller, node)?.withdrawal?.labels.includes(LABEL) ? 'withdrawn' : 'kept');
   const evaluated = (node = 'n') => evaluator.evaluate(node)?.evaluated;
   const parts = { clock, fleet, skipped, options, evaluator, writer, queries, controller };
   return { ...parts, evaluated, addNode, servicePod, agentPod, report, pass, fate };
+}
+
+/** The plan for a node, whose request is in flight from now on, as the writer would have it. */
+export function carryOut(controller: NodeController, node: string): PreparedPlan | undefined {
+  const plan = controller.prepare(node);
+  if (plan) controller.sent(plan);
+  return plan;
 }

@@ -198,8 +198,8 @@ test('a label that is left to another writer is skipped without a write, and sub
   };
   let remainingMs = 0;
   const isPending = (name: string) => {
-    const evaluation = evaluator.evaluate(name);
-    return evaluation && queries.planOf(evaluation) !== undefined;
+    const decision = evaluator.decide(name);
+    return decision && queries.planOf(decision) !== undefined;
   };
   const { skipped, evaluator, queries, addNode, agentPod, servicePod, report, clock } = stage({
     ...{ subscribers, rules, fence: { remainingMs: () => remainingMs } },

@@ -1,7 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
-import type { Evaluation, Evaluator } from '../decide/evaluator.ts';
+import type { Decision, Evaluator } from '../decide/evaluator.ts';
 import { SETTLE_MS } from '../decide/guards/blast-radius.ts';
 import { type ChangeLog, changesBetween } from '../decide/intent/changes.ts';
 import type { NodePlan, SkippedKey } from '../decide/intent/plan.ts';
@@ -33,8 +33,8 @@ export type NodeControllerOptions = {
   logger: Logger;
 };
 
-/** A plan with the evaluation that it comes from. */
-export type PreparedPlan = NodePlan & { evaluation: Evaluation };
+/** A plan with the decision that it comes from. */
+export type PreparedPlan = NodePlan & { decision: Decision };
 
 /**
  * Takes each change of what is known of a node: observes the node, enqueues it for the writer, and tells the subscribers.
@@ -140,22 +140,30 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
 
   // What the writer asks and tells.
 
-  /** The plan for a node whose turn has come; `undefined` when the Node is as it should be, or is not known. */
+  /** The plan for a node now; without a part where the Node is as it should be. Changes nothing. */
   prepare(name: string): PreparedPlan | undefined {
-    const { evaluator, subscribers, mayDecide } = this.#options;
-    if (!mayDecide()) return undefined;
-    const evaluation = evaluator.observe(name)?.evaluation;
-    if (!evaluation) return undefined;
-    for (const service of evaluator.commit(evaluation)) subscribers.taintWaits(service);
-    return evaluation.plan && { ...evaluation.plan, evaluation };
+    const { evaluator, mayDecide } = this.#options;
+    const decision = mayDecide() ? evaluator.decide(name) : undefined;
+    if (!decision) return undefined;
+    const { uid, resourceVersion } = decision.node;
+    return { node: { name, uid, resourceVersion }, ...decision.plan, decision };
+  }
+
+  sent({ decision }: PreparedPlan): () => void {
+    return this.#options.evaluator.sent(decision);
+  }
+
+  rested({ decision }: PreparedPlan): void {
+    const { evaluator, subscribers } = this.#options;
+    for (const service of evaluator.rested(decision)) subscribers.taintWaits(service);
   }
 
   /** Takes the answer to a write, and tells what it changed, and why. */
-  written(written: Node, { evaluation }: PreparedPlan): void {
+  written(written: Node, { decision }: PreparedPlan): void {
     const { fleet, evaluator, subscribers, services, startupGate, clock, logger } = this.#options;
-    const { record, node: before, evaluated, intent } = evaluation;
+    const { record, node: before, evaluated, intent } = decision;
     const answer = fleet.observe(written);
-    evaluator.wrote(evaluation, answer);
+    evaluator.wrote(decision, answer);
     fleet.written(answer);
     // Not the Node as it is known by now: the watch may have delivered a newer version before the answer came.
     const { taints = before.taints, conditions = before.conditions } = answer;

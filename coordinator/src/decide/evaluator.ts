@@ -62,72 +62,33 @@ class Memory {
   }
 }
 
+/** One node at one moment: what is known of it. */
+export type Evaluation = {
+  record: NodeRecord;
+  node: ObservedNode;
+  evaluated: EvaluatedNode;
+  judgements: readonly Judgement[];
+  now: Moment;
+};
+
 /**
- * One node at one moment: what is known of it, what is wanted, and what would have to be written. Intent and plan are
- * computed when they are first asked for, which has to be in the same turn of the event loop. Nothing of it changes what is
- * decided later.
+ * What is wanted of a node and what would have to be written, made in the same moment as the evaluation: neither can be
+ * computed later. Nothing of it changes what is decided later.
  */
-export class Evaluation {
-  readonly record: NodeRecord;
-  readonly node: ObservedNode;
-  readonly evaluated: EvaluatedNode;
-  readonly judgements: readonly Judgement[];
-  readonly now: Moment;
-  readonly #evaluator: Evaluator;
-  #intent: { intent: NodeIntent; records: ReadonlyMap<string, () => void> } | undefined;
-  #planned: { plan: NodePlan | undefined; asked: readonly AskedKey[] } | undefined;
-
-  constructor(
-    evaluator: Evaluator,
-    {
-      record,
-      node,
-      evaluated,
-      judgements,
-      now,
-    }: Pick<Evaluation, 'record' | 'node' | 'evaluated' | 'judgements' | 'now'>,
-  ) {
-    this.#evaluator = evaluator;
-    this.record = record;
-    this.node = node;
-    this.evaluated = evaluated;
-    this.judgements = judgements;
-    this.now = now;
-  }
-
-  get intent(): NodeIntent {
-    return this.#intended.intent;
-  }
-
-  /** Notes of the removal guard that take effect once the plan is written, by label. */
-  get guardRecords(): ReadonlyMap<string, () => void> {
-    return this.#intended.records;
-  }
-
-  get #intended() {
-    this.#intent ??= this.#evaluator.intentOf(this.evaluated, this.now);
-    return this.#intent;
-  }
-
+export type Decision = Evaluation & {
+  intent: NodeIntent;
   /** The pending plan; `undefined` when the Node is as it should be. */
-  get plan(): NodePlan | undefined {
-    return this.#plannedNow.plan;
-  }
-
+  plan: NodePlan | undefined;
   /** The keys that the plan asked about: whether each is skipped. */
-  get asked(): readonly AskedKey[] {
-    return this.#plannedNow.asked;
-  }
-
-  get #plannedNow() {
-    this.#planned ??= this.#evaluator.planOf(this.node, this.intent);
-    return this.#planned;
-  }
-}
+  asked: readonly AskedKey[];
+  /** Notes of the removal guard, by label, for when the plan is carried out. */
+  guardRecords: ReadonlyMap<string, () => void>;
+};
 
 /**
- * Decides about one node after the other. `evaluate` is a query. Only `observe`, `commit` and `wrote` change what is
- * remembered.
+ * Decides about one node after the other. `evaluate` and `decide` are queries. What is remembered changes by what is
+ * observed on Nodes, and by requests: while one is in flight (`sent`), by its answer (`wrote`), and when none is needed
+ * (`rested`).
  */
 export class Evaluator {
   readonly tally = new ServiceTally();
@@ -176,7 +137,20 @@ export class Evaluator {
       schedulingHint: this.#hints.get(record),
       takenLabels: this.#taken?.of(record),
     };
-    return new Evaluation(this, { record, node, evaluated, judgements, now });
+    return { record, node, evaluated, judgements, now };
+  }
+
+  /** The same, with what is wanted of the node and what would have to be written. Changes nothing. */
+  decide(name: string): Decision | undefined {
+    const evaluation = this.evaluate(name);
+    if (!evaluation) return undefined;
+    const { node, evaluated, now } = evaluation;
+    const guard = this.#memory.blastRadius;
+    const guardRecords = new Map<string, () => void>();
+    const note: Note = (key, record) => (record ? guardRecords.set(key, record) : guardRecords.delete(key));
+    const intent = intentOf(this.#labelers, evaluated, (entry) => guardRemoval(entry, evaluated, { guard, now, note }));
+    const { ask, asked } = this.#options.skipped.asking(node);
+    return { ...evaluation, intent, plan: planNode(node, intent, ask), asked, guardRecords };
   }
 
   /** Evaluates the node and remembers what it shows. To be called at each change: of what comes and goes, nothing is missed. */
@@ -193,16 +167,35 @@ export class Evaluator {
     return { evaluation, heldBack, late, proven };
   }
 
-  /** The plan of the evaluation is about to be written. Returns services whose taints begin to wait for a place. */
-  commit({ node, evaluated, plan, asked, guardRecords }: Evaluation): readonly Service[] {
+  /**
+   * A request of the plan is in flight. It holds the places that it needs until the returned function is called: those of
+   * a request that was refused are free again.
+   */
+  sent({ node, evaluated, plan, asked, guardRecords }: Decision): () => void {
+    const { fleet, skipped, services } = this.#options;
+    const { firstTaints, blastRadius } = this.#memory;
+    skipped.settle(node, asked);
+    for (const record of guardRecords.values()) record();
+    const release = firstTaints.reserve(services(), evaluated.name, plan?.taints?.add ?? []);
+    return () => {
+      const labels = fleet.node(node.name)?.labels ?? {};
+      for (const key of plan?.withdrawal?.labels ?? []) {
+        if (guardRecords.has(key) && labels[key] !== undefined) blastRadius.returned(node.name, key);
+      }
+      release();
+    };
+  }
+
+  /** Nothing of the node has to be written now. Returns services whose taints begin to wait for a place. */
+  rested({ node, evaluated, asked, guardRecords }: Decision): readonly Service[] {
     const { skipped, services } = this.#options;
     skipped.settle(node, asked);
     for (const record of guardRecords.values()) record();
-    return this.#memory.firstTaints.commit(services(), evaluated, plan?.taints?.add ?? []);
+    return this.#memory.firstTaints.rested(services(), evaluated);
   }
 
   /** A write of the plan was answered: labels that went may lead to evictions. */
-  wrote({ record, node, evaluated, intent, plan }: Evaluation, answer: ObservedNode): void {
+  wrote({ record, node, evaluated, intent, plan }: Decision, answer: ObservedNode): void {
     if (!this.#taken) return;
     const keys = plan?.withdrawal?.labels ?? [];
     const causes = new Map(keys.map((key) => [key, intent.get(entryKey({ kind: 'label', key }))?.cause]));
@@ -211,19 +204,6 @@ export class Evaluator {
     // The note that was made of them is there.
     const isNoted = note !== undefined && answer.annotations[WITHDRAWN_LABELS_ANNOTATION] === note;
     if (isNoted) this.#taken.noted(record, evaluated.takenLabels ?? {});
-  }
-
-  intentOf(evaluated: EvaluatedNode, now: Moment): { intent: NodeIntent; records: ReadonlyMap<string, () => void> } {
-    const guard = this.#memory.blastRadius;
-    const records = new Map<string, () => void>();
-    const note: Note = (key, record) => (record ? records.set(key, record) : records.delete(key));
-    const intent = intentOf(this.#labelers, evaluated, (entry) => guardRemoval(entry, evaluated, { guard, now, note }));
-    return { intent, records };
-  }
-
-  planOf(node: ObservedNode, intent: NodeIntent): { plan: NodePlan | undefined; asked: readonly AskedKey[] } {
-    const { ask, asked } = this.#options.skipped.asking(node);
-    return { plan: planNode(node, intent, ask), asked };
   }
 
   /** The labels of a node, and those for which pods may be evicted from it now. */

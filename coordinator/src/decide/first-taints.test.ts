@@ -36,7 +36,11 @@ function begun(tainted: readonly string[] = [], annotations: Readonly<Record<str
     Array.from({ length: count }, (_, index) => {
       const node = evaluated(`n${from + index}`, 'not-ready');
       const may = first.mayTaint(SERVICE, node);
-      news.push(...first.commit([SERVICE], node, may ? [TAINT] : []).map(() => 'waiting'));
+      if (may) {
+        const ended = first.reserve([SERVICE], node.name, [TAINT]);
+        first.observe([SERVICE], evaluated(node.name, 'not-ready', { taints: [TAINT] }));
+        ended();
+      } else news.push(...first.rested([SERVICE], node).map(() => 'waiting'));
       return may;
     });
   const observe = (services: readonly Service[], node: EvaluatedNode) => {
@@ -56,8 +60,8 @@ describe('a new taint', () => {
   test('is waited for only by nodes on which the service is not ready', () => {
     const { first, asked } = begun();
     asked(10);
-    expect(first.commit([SERVICE], evaluated('n10', 'ready'), [])).toEqual([]);
-    expect(first.commit([SERVICE], evaluated('n10', 'not-ready'), [])).toEqual([SERVICE]);
+    expect(first.rested([SERVICE], evaluated('n10', 'ready'))).toEqual([]);
+    expect(first.rested([SERVICE], evaluated('n10', 'not-ready'))).toEqual([SERVICE]);
   });
 
   test('goes to every node once a Node notes that its service was ready where it is', () => {

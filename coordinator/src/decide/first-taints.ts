@@ -8,8 +8,10 @@ const FIRST_NODES = 10;
 
 type Beginning = {
   taint: string;
-  /** The first nodes. */
+  /** The first nodes: those that have it. */
   nodes: Set<string>;
+  /** Nodes to which a request adds it that is not answered yet. */
+  inFlight: Set<string>;
   /** Nodes that were refused because there was no place left. */
   refused: Set<string>;
   isProven: boolean;
@@ -36,26 +38,37 @@ export class FirstTaints {
   mayTaint(service: Service, { name, taints }: Pick<EvaluatedNode, 'name' | 'taints'>): boolean {
     if (service.origin.kind === 'built-in') return true;
     if (!taints) return false;
-    const { isProven, nodes } = this.#of(service);
-    return isProven || nodes.has(name) || nodes.size < FIRST_NODES;
+    return hasPlace(this.#of(service), name);
   }
 
   /**
-   * The writer adds these taints to a node, which takes a place for each; where no place is left, the node waits. Returns
-   * the services that begin to wait.
+   * A request that adds these taints to a node is in flight. It holds a place for each until the returned function is
+   * called; by then the node shows the taint, or the place is free.
    */
-  commit(services: readonly Service[], { name, taints, readiness }: EvaluatedNode, added: readonly Taint[]): Service[] {
+  reserve(services: readonly Service[], node: string, added: readonly Taint[]): () => void {
+    const reserved = services.flatMap((service) => {
+      const { publish, origin } = service;
+      const isAdded = added.some(({ key }) => key === publish.taint?.key);
+      return isAdded && origin.kind === 'object' ? this.#begin(service) : [];
+    });
+    for (const { inFlight } of reserved) inFlight.add(node);
+    return () => {
+      for (const beginning of reserved) {
+        beginning.inFlight.delete(node);
+        if (!beginning.nodes.has(node)) this.#wake(beginning);
+      }
+    };
+  }
+
+  /** Nothing has to be written to a node: where no place is left, it waits. Returns the services that begin to wait. */
+  rested(services: readonly Service[], { name, taints, readiness }: EvaluatedNode): Service[] {
     const waiting: Service[] = [];
     for (const service of services) {
       const { taint } = service.publish;
       if (!taint || service.origin.kind !== 'object') continue;
       if (!taints || readiness.get(service.name)?.state !== 'not-ready' || hasTaint(taints, taint)) continue;
       const beginning = this.#begin(service);
-      if (beginning.isProven || beginning.nodes.has(name)) continue;
-      if (beginning.nodes.size < FIRST_NODES) {
-        if (added.some(({ key }) => key === taint.key)) beginning.nodes.add(name);
-        continue;
-      }
+      if (hasPlace(beginning, name)) continue;
       beginning.refused.add(name);
       if (!beginning.isTold) waiting.push(service);
       beginning.isTold = true;
@@ -87,12 +100,12 @@ export class FirstTaints {
       if (!publish.taint || origin.kind !== 'object') continue;
       const shown = readiness.get(service.name);
       const isThere = hasTaint(taints, publish.taint);
-      // Whether the taint may go is asked from now on, on each such node.
-      if (shown?.state === 'ready' && isThere) this.#begin(service);
-      // The service does not select the node any more, and the taint is gone.
-      if (!shown && !isThere) this.#leave(this.#begin(service), name);
-      if (noted.get(origin.uid) !== taintText(publish.taint)) continue;
       const beginning = this.#begin(service);
+      if (isThere) beginning.nodes.add(name);
+      else if (taints) this.#leave(beginning, name);
+      // The service does not select the node any more.
+      if (!shown) beginning.refused.delete(name);
+      if (noted.get(origin.uid) !== taintText(publish.taint)) continue;
       if (beginning.isProven) continue;
       beginning.isProven = true;
       beginning.refused.clear();
@@ -103,15 +116,23 @@ export class FirstTaints {
 
   forget(node: string): void {
     this.#woken.delete(node);
-    for (const beginning of this.#beginnings.values()) this.#leave(beginning, node);
+    for (const beginning of this.#beginnings.values()) {
+      beginning.refused.delete(node);
+      this.#leave(beginning, node);
+    }
   }
 
   /** Gives the place of a node, if it has one, to those that wait. */
-  #leave({ nodes, refused }: Beginning, node: string): void {
-    refused.delete(node);
-    if (!nodes.delete(node)) return;
-    for (const each of refused) this.#woken.add(each);
-    refused.clear();
+  #leave(beginning: Beginning, node: string): void {
+    if (beginning.nodes.delete(node)) this.#wake(beginning);
+  }
+
+  /** Lets as many nodes that wait try again as could find a place, each in its turn. */
+  #wake({ refused }: Beginning): void {
+    for (const each of refused.values().take(FIRST_NODES)) {
+      this.#woken.add(each);
+      refused.delete(each);
+    }
   }
 
   #forgetOthers(services: readonly Service[]): void {
@@ -132,7 +153,7 @@ export class FirstTaints {
       if (publish.taint && hasTaint(node.taints, publish.taint)) nodes.add(node.name);
       isProven ||= origin.kind === 'object' && provenTaints(node).get(origin.uid) === taint;
     }
-    return { taint, nodes, refused: new Set(), isProven, isTold: false };
+    return { taint, nodes, inFlight: new Set(), refused: new Set(), isProven, isTold: false };
   }
 
   #begin(service: Service): Beginning {
@@ -144,4 +165,9 @@ export class FirstTaints {
 
 function idOf({ name, origin }: Service): string {
   return origin.kind === 'object' ? origin.uid : name;
+}
+
+/** Whether a node has the taint or may get it. Of requests in flight none is known to be refused. */
+function hasPlace({ isProven, nodes, inFlight }: Beginning, node: string): boolean {
+  return isProven || nodes.has(node) || inFlight.has(node) || nodes.union(inFlight).size < FIRST_NODES;
 }

@@ -7,7 +7,7 @@ import type { ObservedNode } from '../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
 import { hasStarted, startedServices } from '../state/started-services.ts';
-import type { Evaluation } from './evaluator.ts';
+import type { Decision } from './evaluator.ts';
 import { valueOn } from './intent/changes.ts';
 import { type IntentEntry, intentOf, type NodeIntent } from './intent/intent.ts';
 import type { Rules } from './labelers/implied-labels.ts';
@@ -63,7 +63,7 @@ export class WhatIf {
   }
 
   changesOn(
-    { node, evaluated, intent }: Pick<Evaluation, 'node' | 'evaluated' | 'intent'>,
+    { node, evaluated, intent }: Pick<Decision, 'node' | 'evaluated' | 'intent'>,
     readiness = this.readinessOn(evaluated),
   ): ProposedChange[] {
     const { poolLabelSet } = this.#proposal;

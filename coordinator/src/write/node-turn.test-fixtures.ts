@@ -126,6 +126,8 @@ export function started(
       planned += 1;
       return plan;
     },
+    sent: () => () => {},
+    rested: () => {},
     written: () => {},
     contested: (_name, keys) => contests.push(keys),
     skipped: (_name, keys) => told.push(keys),

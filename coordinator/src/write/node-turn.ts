@@ -44,8 +44,15 @@ import {
 
 /** Prepares what is written, and hears of what came of it. `P` is a plan with what it was made from. */
 export type WriteHandler<P extends NodePlan = NodePlan> = {
-  /** What has to be written to a Node now, without the keys that are skipped; `undefined` when nothing has. */
+  /**
+   * What has to be written to a Node now, without the keys that are skipped; `undefined` when it is not known. A query: the
+   * writer asks as often as it likes.
+   */
   prepare: (nodeName: string) => P | undefined;
+  /** A request of the plan is in flight, until the returned function is called. */
+  sent: (plan: P) => () => void;
+  /** Nothing of the plan has to be written. */
+  rested: (plan: P) => void;
   /** The API server answered a write that was made for this plan. Comes before the next `prepare`. */
   written: (node: Node, plan: P) => void;
   /** Keys do not stay as they are written; each is told once. */
@@ -84,7 +91,12 @@ type SetStep = { write: 'set'; urgent: false; set: NodeSet };
 type ConditionStep = { write: 'conditions'; urgent: boolean; conditions: ConditionChange };
 /** One request. What is urgent keeps pods away, and waits for nothing that is not. */
 type Step = Withdraw | { write: 'taints'; urgent: boolean; taints: TaintChange } | SetStep | ConditionStep;
-type WriteAttempt<P extends NodePlan, S = Step> = S & { plan: P; seen: SeenNode | undefined; outcome: GateOutcome };
+type WriteAttempt<P extends NodePlan, S = Step> = S & {
+  plan: P;
+  seen: SeenNode | undefined;
+  outcome: GateOutcome;
+  ended: () => void;
+};
 
 /** One Node, from the queue until nothing is left to write or it has to wait. */
 export class NodeTurn<P extends NodePlan = NodePlan> {
@@ -127,7 +139,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
       const attempt = await this.#deps.limiter.run(this.#lane, (slot) => this.#writeNext(slot));
       if (!attempt || attempt === 'fenced') return { kind: 'dropped' };
       if (attempt === 'nothing') return this.#done();
-      const end = await this.#conclude(attempt);
+      const end = await this.#conclude(attempt).finally(attempt.ended);
       if (end) return end;
     }
     return { kind: 'retry', error: undefined };
@@ -141,10 +153,17 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     if (!plan) return 'nothing';
     if (dryRun) return this.#pretend(plan);
     const step = this.#stepOf(plan);
-    if (!step) return 'nothing';
+    if (!step) {
+      this.#handler.rested(plan);
+      return 'nothing';
+    }
     const seen = this.#deps.observed(this.#name);
-    const outcome = await this.#write(plan.node, step, slot);
-    return { ...step, plan, seen, outcome };
+    const ended = this.#handler.sent(plan);
+    const outcome = await this.#write(plan.node, step, slot).catch((error: unknown) => {
+      ended();
+      throw error;
+    });
+    return { ...step, plan, seen, outcome, ended };
   }
 
   /**

@@ -96,6 +96,8 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   });
   writeQueue.serve({
     prepare: (name) => plans.get(name),
+    sent: () => () => {},
+    rested: () => {},
     written: ({ metadata }) => written.push(metadata.name),
     contested: () => {},
     skipped: () => {},

@@ -119,6 +119,8 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   });
   writeQueue.serve({
     prepare,
+    sent: () => () => {},
+    rested: () => {},
     written: (node) => store.written(observe(node)),
     contested: (_node, keys) => toldContested.push(...keys),
     skipped: () => {},

@@ -19,7 +19,7 @@ describe('a node in a line', () => {
   function summaryOf(evaluated: object, isPending = false) {
     return nodeSummary(
       {
-        evaluate: (name: string) =>
+        decide: (name: string) =>
           name === 'n'
             ? { evaluated: { ...snapshot(), readiness: new Map(), ...evaluated }, judgements: judgementsOf(evaluated) }
             : undefined,
@@ -72,7 +72,7 @@ describe('a node in a line', () => {
   });
 
   test('is none for a node that is not there', () => {
-    expect(nodeSummary({ evaluate: () => undefined } as unknown as NodeQueries, 'gone')).toBeUndefined();
+    expect(nodeSummary({ decide: () => undefined } as unknown as NodeQueries, 'gone')).toBeUndefined();
   });
 });
 
@@ -87,8 +87,7 @@ describe('the plan', () => {
   test('has the nodes to which something is to be written, and a pause for each other', () => {
     const nodes = {
       names: () => ['idle', 'n', 'gone'],
-      evaluate: (name: string) =>
-        name === 'gone' ? undefined : { ...facts, plan: name === 'idle' ? undefined : plan },
+      decide: (name: string) => (name === 'gone' ? undefined : { ...facts, plan: name === 'idle' ? undefined : plan }),
       planOf: (evaluation: { plan: unknown }) => evaluation.plan,
     } as unknown as NodeQueries;
     const reason = 'it is not ready';

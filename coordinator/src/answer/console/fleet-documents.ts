@@ -10,7 +10,7 @@ import type {
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import type { Evaluation, Evaluator } from '../../decide/evaluator.ts';
+import type { Decision, Evaluator } from '../../decide/evaluator.ts';
 import { plannedChanges } from '../../decide/intent/changes.ts';
 import { entryKey } from '../../decide/intent/intent.ts';
 import { parseManagedLabels } from '../../decide/labelers/pool-keys.ts';
@@ -26,14 +26,14 @@ import type { NodeQueries } from './node-queries.ts';
 
 /** A node in a line. */
 export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | undefined {
-  const evaluation = nodes.evaluate(name);
-  if (!evaluation) return undefined;
-  const { evaluated } = evaluation;
+  const decision = nodes.decide(name);
+  if (!decision) return undefined;
+  const { evaluated } = decision;
   const { unwritable, contested } = nodes.skippedOn(name);
   const { pool, freshness, agentVersion } = evaluated;
   const readiness = [...evaluated.readiness];
   const lifecycle = lifecycleOf(evaluated);
-  const starting = evaluation.judgements.flatMap(({ service, shown }) => {
+  const starting = decision.judgements.flatMap(({ service, shown }) => {
     const document = startingDocument(service, evaluated);
     const checks = shown.checks?.flatMap((check) => (check.state === 'ready' ? [] : check.name)) ?? [];
     return document ? [{ service: service.name, checks, ...document }] : [];
@@ -50,12 +50,12 @@ export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | und
     ...(starting.length > 0 ? { starting } : {}),
     contested: contested.map(({ key }) => key),
     skipped: unwritable.map(({ key }) => key),
-    ...leftOn(evaluation),
-    pending: nodes.planOf(evaluation) !== undefined,
+    ...leftOn(decision),
+    pending: nodes.planOf(decision) !== undefined,
   };
 }
 
-function leftOn({ intent }: Partial<Pick<Evaluation, 'intent'>>): Pick<NodeSummary, 'left'> {
+function leftOn({ intent }: Partial<Pick<Decision, 'intent'>>): Pick<NodeSummary, 'left'> {
   const left = [...(intent?.values() ?? [])].filter(({ isLeft }) => isLeft).map(({ key }) => key);
   return left.length > 0 ? { left } : {};
 }
@@ -69,7 +69,7 @@ export class PlanNotes {
     return { newInPools: this.#newInPools, left: [...this.#left.values()] };
   }
 
-  noteLeft(node: string, { intent }: Partial<Pick<Evaluation, 'intent'>>): void {
+  noteLeft(node: string, { intent }: Partial<Pick<Decision, 'intent'>>): void {
     for (const { key, reason, isLeft } of intent?.values() ?? []) {
       if (!isLeft) continue;
       const id = `${key} ${reason}`;
@@ -79,7 +79,7 @@ export class PlanNotes {
     }
   }
 
-  noteChanges({ node, intent }: Evaluation, changes: PlannedNode['changes']): void {
+  noteChanges({ node, intent }: Decision, changes: PlannedNode['changes']): void {
     const list = node.annotations[MANAGED_LABELS_ANNOTATION];
     if (list === undefined || parseManagedLabels(list)?.size !== 0) return;
     const isOfPool = (key: string) => intent.get(entryKey({ kind: 'label', key }))?.origin === 'pool';
@@ -91,16 +91,16 @@ export class PlanNotes {
 /** The pending writes, node by node; `undefined` for a node without any. */
 export function* plannedNodes(nodes: NodeQueries, notes = new PlanNotes()): Iterable<PlannedNode | undefined> {
   for (const name of nodes.names()) {
-    const evaluation = nodes.evaluate(name);
-    if (evaluation) notes.noteLeft(name, evaluation);
-    const plan = evaluation && nodes.planOf(evaluation);
+    const decision = nodes.decide(name);
+    if (decision) notes.noteLeft(name, decision);
+    const plan = decision && nodes.planOf(decision);
     if (!plan) {
       yield undefined;
       continue;
     }
-    const { node, intent } = evaluation;
+    const { node, intent } = decision;
     const changes = plannedChanges(plan, node, intent);
-    notes.noteChanges(evaluation, changes);
+    notes.noteChanges(decision, changes);
     const reasons = Object.fromEntries([...intent].map(([key, { reason }]) => [key, reason]));
     yield { name, changes, ...planDocument(plan), reasons };
   }

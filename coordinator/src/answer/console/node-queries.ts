@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { Evaluation, Evaluator } from '../../decide/evaluator.ts';
+import type { Decision, Evaluator } from '../../decide/evaluator.ts';
 import type { ChangeLog, DatedChange } from '../../decide/intent/changes.ts';
 import type { Fleet } from '../../state/fleet.ts';
 import type { SkippedKeys, SkippedOnNode } from '../../write/skipped-keys.ts';
@@ -15,7 +15,7 @@ export type NodeQueriesOptions = {
 };
 
 /** Everything about one node, for people. */
-export type NodeFacts = Pick<Evaluation, 'node' | 'evaluated' | 'intent' | 'plan'> &
+export type NodeFacts = Pick<Decision, 'node' | 'evaluated' | 'intent' | 'plan'> &
   SkippedOnNode & {
     changes: readonly DatedChange[];
     /** Since the last report, in milliseconds. */
@@ -37,13 +37,13 @@ export class NodeQueries {
     return this.fleet.nodeNames().toSorted();
   }
 
-  evaluate(name: string): Evaluation | undefined {
-    return this.#options.evaluator.evaluate(name);
+  decide(name: string): Decision | undefined {
+    return this.#options.evaluator.decide(name);
   }
 
   /** The pending write of a node; `undefined` if there is none, or another replica decides. */
-  planOf(evaluation: Evaluation): Evaluation['plan'] {
-    return this.#options.mayDecide() ? evaluation.plan : undefined;
+  planOf({ plan }: Pick<Decision, 'plan'>): Decision['plan'] {
+    return this.#options.mayDecide() ? plan : undefined;
   }
 
   skippedOn(name: string): SkippedOnNode {
@@ -52,15 +52,15 @@ export class NodeQueries {
 
   explain(name: string): NodeFacts | undefined {
     const { changes, clock } = this.#options;
-    const evaluation = this.evaluate(name);
-    if (!evaluation) return undefined;
-    const { record, node, evaluated, intent } = evaluation;
+    const decision = this.decide(name);
+    if (!decision) return undefined;
+    const { record, node, evaluated, intent } = decision;
     return {
       node,
       evaluated,
       intent,
       ...this.skippedOn(name),
-      plan: this.planOf(evaluation),
+      plan: this.planOf(decision),
       changes: changes.of(record),
       quietMs: this.fleet.freshness.quietMs(record, clock.monotonic()),
     };

@@ -1,5 +1,5 @@
 import type { DriftCause, DriftDirection, KeyKind } from '@rollcall/common/console.ts';
-import type { Evaluation } from '../../decide/evaluator.ts';
+import type { Decision } from '../../decide/evaluator.ts';
 import { valueOn } from '../../decide/intent/changes.ts';
 import type { IntentEntry } from '../../decide/intent/intent.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
@@ -19,7 +19,7 @@ export type Drift = {
 };
 
 /** A node, what is wanted of it, and what stands in the way. */
-export type LedgerFacts = Pick<Evaluation, 'node' | 'evaluated' | 'intent'> & SkippedOnNode;
+export type LedgerFacts = Pick<Decision, 'node' | 'evaluated' | 'intent'> & SkippedOnNode;
 
 export type DriftRules = {
   services: readonly Service[];
