@@ -17,8 +17,7 @@ const ASIDE = 'coordinator/src/write/unwritable-keys.ts';
 const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 
 const leafDays = numberIn(AUTHORITY, /LEAF_LIFE_MS = ([0-9]+) \* DAY_MS/);
-const deniedSeconds = seconds(ASIDE, 'DENIED_FIRST_MS');
-const deniedGrowth = constant(ASIDE, 'DENIED_GROWTH');
+const refusedSeconds = seconds(ASIDE, 'REFUSED_FIRST_MS');
 const accepted = seconds(AUTH, 'ACCEPTED_MS') / 60;
 const REPORTER = 'agent/src/report/reporter.ts';
 const leavingSeconds = seconds(REPORTER, 'LEAVING_TIMEOUT_MS') * constant(REPORTER, 'LEAVING_ATTEMPTS_MAX');
@@ -75,7 +74,7 @@ export const ROOMS: Claims = {
   ],
   'coordinator/src/write/README.md': [
     `At most ${constant(LIMITER, 'WRITES_MAX')} requests`,
-    `${deniedSeconds} s have passed; ${deniedSeconds * deniedGrowth} s, ${deniedSeconds * deniedGrowth ** 2} s and then ${seconds(ASIDE, 'DENIED_MAX_MS') / 60} minutes`,
+    `${refusedSeconds} s have passed, twice as long each time, ${seconds(ASIDE, 'REFUSED_MAX_MS') / 60} minutes at most`,
     `A refused removal is remembered for ${seconds('coordinator/src/write/refused-withdrawals.ts', 'REFUSED_FOR_MS')} s`,
     `at most ${constant('coordinator/src/write/refused-keys.ts', 'PROBES_MAX')} at a time`,
   ],

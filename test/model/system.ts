@@ -247,6 +247,7 @@ export class Replica {
       ...{ fleet, evaluator, writer, skipped, subscribers, services, mayDecide, clock, logger: LOGGER },
       startupGate: gateOptions,
       changes,
+      historyWentBack: () => {},
     });
     const queries = new NodeQueries({ fleet, evaluator, skipped, changes, mayDecide, clock });
     const schedulerConfig = { scoreWeights: [], namespace: 'default', placing: { services: [] } };

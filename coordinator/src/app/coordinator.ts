@@ -57,6 +57,7 @@ function join(context: ReplicaContext, replica: Replica, listeners: Listeners) {
     consoleUrl: consoleUrl(environment, console),
     schedulerUrl: scheduler ? urlOf(config.schedulerTls, environment.podIp, scheduler) : '',
     onStartedLeading: () => void lead(context, replica, listeners),
+    onHistoryWentBack: () => replica.watches.relist(0),
     onStandby: (leader) => {
       leadershipState.standBy(leader);
       replica.subscribers.restart();
@@ -72,6 +73,9 @@ function join(context: ReplicaContext, replica: Replica, listeners: Listeners) {
   return election;
 }
 
+/** What was listed so shortly before a term begins, as at the start of the program, is not listed twice. */
+const FRESH_LIST_MS = 10_000;
+
 /** A term begins: everything that belongs to one is made anew. It decides once nothing that is watched may be old. */
 async function lead(context: ReplicaContext, replica: Replica, { tls }: Listeners): Promise<void> {
   const { config, client, keys, leadershipState, clock, logger } = context;
@@ -81,7 +85,7 @@ async function lead(context: ReplicaContext, replica: Replica, { tls }: Listener
   controller.beginTerm();
   scheduling.beginTerm();
   tls?.lead();
-  watches.relistAsked();
+  watches.relist(FRESH_LIST_MS);
   await until(() => watches.current(), clock, signal);
   if (signal.aborted || !leadershipState.leads()) return;
   term.decide();

@@ -65,6 +65,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     leaderUrl: '',
     schedulerUrl: '',
     consoleUrl: '',
+    onHistoryWentBack: () => {},
     // Again: another installation may have begun while it waited for the Lease.
     onStartedLeading: () => {
       isAlone = false;

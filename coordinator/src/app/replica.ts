@@ -32,6 +32,8 @@ import { fleetSettings, guardSettings, labelerSettings } from './settings.ts';
 
 /** After so long without the API server, what agents said meanwhile may not have reached this replica either. */
 const OUTAGE_MS = 10_000;
+/** Answers to writes of the history before may still come while everything is listed anew. */
+const HISTORY_SETTLES_MS = 1000;
 
 /** All parts of a replica between the watches and the listeners. */
 export type Replica = Awaited<ReturnType<typeof createReplica>>;
@@ -201,6 +203,7 @@ export async function createReplica(context: ReplicaContext) {
     startupGate: labelerOptions.startupGate,
     subscribers: { ...subscribers, podsListed: () => serviceRegistry.judge() },
     mayDecide,
+    historyWentBack: () => watches.relist(HISTORY_SETTLES_MS),
     clock,
     logger,
   });

@@ -1,6 +1,6 @@
 import { MANAGED_LABELS_ANNOTATION, STARTUP_TAINT, WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { beforeAll, expect, test } from 'vitest';
-import { stage } from '../controller/node-controller.test-fixtures.ts';
+import { carryOut, stage } from '../controller/node-controller.test-fixtures.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { configured } from '../model/load.test-fixtures.ts';
@@ -77,7 +77,7 @@ test('many nodes keep the label of a pool for the time that is configured', asyn
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
   }
   listPoolLabels(fleet);
-  for (const name of names) controller.prepare(name);
+  for (const name of names) carryOut(controller, name);
   const held = () => evaluator.heldWithdrawals().map(({ nodes }) => nodes);
   expect(held()).toEqual([2]);
   await clock.advance(89_999);

@@ -44,7 +44,8 @@ export const NO_SUBSCRIBERS: Subscribers = {
 };
 
 type Change = Partial<
-  Omit<FleetOptions & EvaluatorOptions, 'skipped' | 'fleet'> & Pick<NodeControllerOptions, 'mayDecide' | 'logger'>
+  Omit<FleetOptions & EvaluatorOptions, 'skipped' | 'fleet'> &
+    Pick<NodeControllerOptions, 'mayDecide' | 'logger' | 'historyWentBack'>
 > & {
   subscribers?: Partial<Subscribers>;
   client?: KubeClient;
@@ -92,8 +93,9 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
   const queries = new NodeQueries({ fleet, evaluator, skipped, changes, ...shared });
   const { startupGate } = options;
   const all = { ...NO_SUBSCRIBERS, ...subscribers };
+  const historyWentBack = change.historyWentBack ?? (() => {});
   const controller = new NodeController({
-    ...{ fleet, evaluator, writer, changes, skipped, startupGate, subscribers: all, ...shared },
+    ...{ fleet, evaluator, writer, changes, skipped, startupGate, subscribers: all, historyWentBack, ...shared },
   });
   const servicePods = fleet.servicePods.handlers('default');
   servicePods.onReplace([]);

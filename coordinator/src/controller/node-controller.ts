@@ -8,7 +8,7 @@ import type { NodePlan, SkippedKey } from '../decide/intent/plan.ts';
 import { ruleOf } from '../decide/labelers/implied-labels.ts';
 import { labelsOfPool } from '../decide/labelers/pool-labels.ts';
 import { missingAtGate, type StartupGateOptions } from '../decide/labelers/startup-gate.ts';
-import type { Node } from '../kube/objects.ts';
+import { isOlderVersion, type Node } from '../kube/objects.ts';
 import type { Service } from '../model/services.ts';
 import type { Fleet, FleetListener } from '../state/fleet.ts';
 import type { ContestedKey } from '../write/contested-keys.ts';
@@ -29,6 +29,8 @@ export type NodeControllerOptions = {
   startupGate: StartupGateOptions;
   /** Whether what is known is fit to decide by; until then nothing is planned. */
   mayDecide: () => boolean;
+  /** An answer shows an older version than was known: what is watched is of another history. */
+  historyWentBack: () => void;
   clock: Clock;
   logger: Logger;
 };
@@ -165,7 +167,9 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const answer = fleet.observe(written);
     evaluator.wrote(decision, answer);
     fleet.written(answer);
-    // Not the Node as it is known by now: the watch may have delivered a newer version before the answer came.
+    if (isOlderVersion(answer.resourceVersion, before.resourceVersion)) this.#options.historyWentBack();
+    // Not the Node as it is known by now: the watch may have delivered a newer version before the answer came. For people,
+    // what the answer does not show is as it was.
     const { taints = before.taints, conditions = before.conditions } = answer;
     const after = { ...answer, taints, conditions };
     const changes = changesBetween(before, after, intent);

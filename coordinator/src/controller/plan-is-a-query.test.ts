@@ -65,3 +65,23 @@ test('to ask for plans changes nothing', () => {
   expect([ask(), ask(), ask()]).toEqual(Array(3).fill(NAMES.map(() => 1)));
   expect([controller.prepare('unknown'), evaluator.decide('unknown')]).toEqual([undefined, undefined]);
 });
+
+test.each([
+  { version: '9', isBack: true },
+  { version: '10', isBack: false },
+  { version: '11', isBack: false },
+])(
+  'an answer at version $version to a write of a Node at 10 shows that the history went back: $isBack',
+  ({ version, isBack }) => {
+    let times = 0;
+    const { controller, fleet } = stage({
+      historyWentBack: () => {
+        times += 1;
+      },
+    });
+    fleet.nodeHandlers.onUpsert(fleet.observe({ metadata: { name: 'n', uid: 'u', resourceVersion: '10' } }));
+    const plan = controller.prepare('n');
+    if (plan) controller.written({ metadata: { name: 'n', uid: 'u', resourceVersion: version } }, plan);
+    expect(times).toBe(isBack ? 1 : 0);
+  },
+);

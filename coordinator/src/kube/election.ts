@@ -15,6 +15,8 @@ export type ElectionCallbacks = {
   /** `term` only grows, also from one leader to the next. */
   onStartedLeading: (term: number) => void;
   onStoppedLeading: () => void;
+  /** The Lease has an older version than was seen before. */
+  onHistoryWentBack?: () => void;
   /** Another replica leads, or the same at another address; both `undefined` once a leader has left in order. */
   onLeaderChanged: (
     url: string | undefined,

@@ -11,6 +11,16 @@ function observer() {
   return new LeaseObserver({ identity: 'me', leaseDurationMs: LEASE_MS, random: () => 0.5 });
 }
 
+/** An observer, and how often it found that the history went back. */
+function historian() {
+  const found = { times: 0 };
+  const onHistoryWentBack = () => {
+    found.times += 1;
+  };
+  const seen = new LeaseObserver({ identity: 'me', leaseDurationMs: LEASE_MS, random: () => 0.5, onHistoryWentBack });
+  return { seen, found };
+}
+
 function lease(version: string, spec: LeaseSpec): Lease {
   return { metadata: { name: 'l', uid: 'u', resourceVersion: version }, spec };
 }
@@ -96,6 +106,17 @@ describe('a Lease', () => {
     // As after etcd was restored from a backup.
     expect(seen.observe(heldBy('me', '4'), 2000, 1000)).toBe(true);
     expect(seen.lease?.spec?.holderIdentity).toBe('me');
+  });
+
+  test('with an older version than was seen tells that the history went back, but for one that was asked for before', () => {
+    const { seen, found } = historian();
+    seen.observe(heldBy('me', '100'), 1000, 900);
+    seen.observe(heldBy('me', '99'), 1100, 950);
+    seen.observe(heldBy('me', '98'), 1100);
+    expect(found.times).toBe(0);
+    seen.observe(heldBy('me', '7'), 2000, 1500);
+    seen.observe(heldBy('me', '8'), 2100, 2050);
+    expect(found.times).toBe(1);
   });
 
   test('tells the highest term for good, also when it is deleted or set back', () => {

@@ -10,6 +10,8 @@ export type LeaseObserverOptions = {
   leaseDurationMs: number;
   /** A number in [0, 1). */
   random: () => number;
+  /** A Lease that was asked for later has an older version than one that was seen. */
+  onHistoryWentBack?: () => void;
 };
 
 /** Candidates that see a Lease become free reach for it at slightly different times. */
@@ -68,6 +70,9 @@ export class LeaseObserver {
   observe(lease: Lease, now: number, askedAt?: number): boolean {
     if (this.#isOutdated(lease, askedAt)) return false;
     const wasAbsent = this.#lease === undefined && this.#changedAt !== undefined;
+    if (this.#lease && isOlderVersion(lease.metadata.resourceVersion, this.#lease.metadata.resourceVersion)) {
+      this.#options.onHistoryWentBack?.();
+    }
     this.#lease = lease;
     this.#observedAt = now;
     this.#termMax = Math.max(this.#termMax, lease.spec?.leaseTransitions ?? 0);

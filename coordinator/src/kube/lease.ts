@@ -102,7 +102,8 @@ class LeaseElection implements Election {
     this.#retryPeriodMs = retryPeriodMs;
     this.#candidate = { identity, leaderUrl, schedulerUrl, consoleUrl, leaseDurationMs };
     this.#store = new LeaseStore(client, namespace, name);
-    this.#observer = new LeaseObserver({ identity, leaseDurationMs, random });
+    const onHistoryWentBack = () => callbacks.onHistoryWentBack?.();
+    this.#observer = new LeaseObserver({ identity, leaseDurationMs, random, onHistoryWentBack });
     this.#leadership = new Leadership({ clock, renewDeadlineMs, identity, logger, callbacks, metrics, onChange });
     this.#news = new LeaderNews({ logger, callbacks, metrics });
     if (signal.aborted) this.#stop.abort();

@@ -57,8 +57,11 @@ export type ReflectorOptions<T> = {
 export type Reflector = {
   /** Lists and watches until the signal aborts; then resolves. Never throws. */
   run(): Promise<void>;
-  /** Gives up the watch, and lists everything anew at once, also where nothing was served. */
-  relist(): void;
+  /**
+   * Gives up the watch, and lists everything anew at once, also where nothing was served; with `olderThanMs`, only if the
+   * last list is older.
+   */
+  relist(olderThanMs?: number): void;
   /** Whether what the last `relist` asked for has come. */
   hasRelisted(): boolean;
   /** Whether `onReplace` was called at least once. */
@@ -151,7 +154,9 @@ class ListWatch<T> implements Reflector {
     return this.#position;
   }
 
-  relist(): void {
+  relist(olderThanMs = 0): void {
+    const isListed = this.#position !== undefined && this.hasRelisted();
+    if (isListed && this.#options.clock.monotonic() - this.#listedMs < olderThanMs) return;
     this.#relists += 1;
     // An absence that was confirmed before needs only one further answer.
     this.#absences = Math.min(this.#absences, 1);

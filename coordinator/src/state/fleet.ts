@@ -208,15 +208,14 @@ export class Fleet {
   }
 
   /**
-   * What a look at the whole Node told about its taints and conditions, where the watch does not tell. Returns `false` for
-   * a look that is not taken in: the Node changed since, or is not known.
+   * Takes in a whole Node that was read, with its taints and conditions, which a watch of metadata does not tell. Returns
+   * `false` for a read that is not taken in: the Node changed since, or is not known.
    */
   noteStrays(whole: Node): boolean {
     const { metadata } = whole;
     const node = this.#nodes.get(metadata.name);
     if (node?.uid !== metadata.uid || isOlderVersion(metadata.resourceVersion, node.resourceVersion)) return false;
-    const { taints, conditions } = this.observe(whole);
-    this.#nodes.written({ ...node, taints, conditions });
+    this.#nodes.written(this.observe(whole));
     return true;
   }
 

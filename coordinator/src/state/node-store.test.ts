@@ -63,16 +63,6 @@ describe('the node store', () => {
     expect(nodes.get('n')?.labels).toEqual({ ready: 'false' });
   });
 
-  test('learns from such a list what the answer does not tell, as the taints where metadata alone was watched', () => {
-    const { nodes } = store();
-    const taints = [{ key: 'k', effect: 'NoSchedule' }];
-    nodes.upsert(nodeAt('98'));
-    nodes.listing();
-    nodes.written(nodeAt('101', { ready: 'true' }));
-    nodes.replace([{ ...nodeAt('100'), taints } as ObservedNode]);
-    expect(nodes.get('n')).toMatchObject({ resourceVersion: '101', labels: { ready: 'true' }, taints });
-  });
-
   test.each<[string, Partial<ObservedNode>]>([
     ['taints', { taints: [{ key: 'k', effect: 'NoSchedule' }] }],
     ['resources', { allocatable: { cpu: '1' } }],
@@ -80,14 +70,18 @@ describe('the node store', () => {
     ['declared features', { declared: new Map([['A', true]]) }],
     ['taints and conditions', { taints: [], conditions: [] }],
     ['all', { taints: [], allocatable: {}, conditions: [] }],
-  ])('keeps what was known of a Node, such as its %s, where metadata does not tell', (_what, known) => {
-    const { nodes } = store();
-    nodes.upsert({ ...nodeAt('1'), ...known });
-    nodes.upsert(nodeAt('2', { a: '1' }));
-    expect(nodes.get('n')).toMatchObject({ resourceVersion: '2', labels: { a: '1' }, ...known });
-    nodes.upsert(nodeAt('3', {}, 'another'));
-    for (const key of Object.keys(known)) expect(nodes.get('n')?.[key as keyof ObservedNode]).toBeUndefined();
-  });
+  ])(
+    'does not keep what was known of a Node at an earlier version, such as its %s, where metadata does not tell',
+    (_what, known) => {
+      const { nodes } = store();
+      nodes.upsert({ ...nodeAt('1'), ...known });
+      nodes.upsert(nodeAt('2', { a: '1' }));
+      expect(nodes.get('n')).toMatchObject({ resourceVersion: '2', labels: { a: '1' } });
+      for (const key of Object.keys(known)) expect(nodes.get('n')?.[key as keyof ObservedNode]).toBeUndefined();
+      nodes.upsert({ ...nodeAt('2', { a: '1' }), ...known });
+      expect(nodes.get('n')).toMatchObject({ resourceVersion: '2', ...known });
+    },
+  );
 
   test('trusts the list where what was written is older than what is in it', () => {
     const { nodes } = store();

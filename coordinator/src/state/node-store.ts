@@ -6,7 +6,8 @@ export type NodeChange = { name: string; previous?: ObservedNode; next?: Observe
 
 /**
  * The Nodes as last seen, from two sources that race: the watch, and the answers to our own writes. Neither can set a
- * Node back to an older state, so that a write is not repeated before the watch delivers it.
+ * Node back to an older state, so that a write is not repeated before the watch delivers it. A Node is known as of one
+ * moment: what an answer does not show, such as the taints in metadata alone, is not known until a source shows it.
  */
 export class NodeStore {
   readonly #nodes = new Map<string, ObservedNode>();
@@ -70,16 +71,15 @@ export class NodeStore {
     if (!previous || !isOlderVersion(next.resourceVersion, previous.resourceVersion)) this.#put(next);
   }
 
-  /** The Node as it was written, if that is newer, completed with what only the list contains. */
+  /** The Node as it was written, if that is newer. */
   #newer(listed: ObservedNode): ObservedNode {
     const known = this.#nodes.get(listed.name);
     const isNewer = known?.uid === listed.uid && isOlderVersion(listed.resourceVersion, known.resourceVersion);
-    return isNewer ? withKnownSpec(known, listed) : listed;
+    return isNewer ? known : listed;
   }
 
-  #put(seen: ObservedNode): void {
-    const previous = this.#nodes.get(seen.name);
-    const next = withKnownSpec(seen, previous);
+  #put(next: ObservedNode): void {
+    const previous = this.#nodes.get(next.name);
     this.#nodes.set(next.name, next);
     if (!previous) this.#onChange({ name: next.name, next });
     else if (!sameObservation(previous, next)) this.#onChange({ name: next.name, previous, next });
@@ -99,14 +99,4 @@ export class NodeStore {
     this.#nodes.delete(name);
     this.#onChange({ name, previous });
   }
-}
-
-/** Metadata says nothing about taints, resources, conditions and features: what was known of them still is. */
-function withKnownSpec(node: ObservedNode, previous: ObservedNode | undefined): ObservedNode {
-  if (previous?.uid !== node.uid) return node;
-  const { taints = previous.taints, allocatable = previous.allocatable } = node;
-  const { conditions = previous.conditions, declared = previous.declared } = node;
-  const isWhole = taints === node.taints && allocatable === node.allocatable && conditions === node.conditions;
-  if (isWhole && declared === node.declared) return node;
-  return { ...node, taints, allocatable, conditions, declared };
 }

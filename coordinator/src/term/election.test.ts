@@ -56,6 +56,7 @@ function world() {
       logger: silentLogger(),
       metrics: createKubeMetrics(new Registry()),
       onStartedLeading: () => news.push('leads'),
+      onHistoryWentBack: () => {},
       onStandby: (leader) => news.push(leader),
       ...rest,
     });

@@ -27,6 +27,8 @@ export type JoinOptions = RuntimeDependencies & {
   logger: Logger;
   metrics: KubeMetrics;
   onStartedLeading: () => void;
+  /** The cluster has an older history than was seen: it was restored from a backup. */
+  onHistoryWentBack: () => void;
   /** This replica does not lead. The argument is the leader, as far as it is known. */
   onStandby: (leader: Leader) => void;
 };
@@ -51,6 +53,10 @@ export function joinElection(options: JoinOptions): Election {
     onStoppedLeading: () => {
       leading = false;
       options.onStandby({});
+    },
+    onHistoryWentBack: () => {
+      logger.warn('The history of the cluster went back, as after a restore from a backup; listing everything anew');
+      options.onHistoryWentBack();
     },
     onLeaderChanged: (url, name, itsSchedulerUrl, itsConsoleUrl) => {
       if (leading) return;

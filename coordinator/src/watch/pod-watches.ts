@@ -66,6 +66,14 @@ export class PodWatches<T extends Labelled> {
     }
   }
 
+  relist(olderThanMs: number): void {
+    for (const { reflector } of this.#watches.values()) reflector.relist(olderThanMs);
+  }
+
+  hasRelisted(namespace: string): boolean {
+    return this.#watches.get(namespace)?.reflector.hasRelisted() !== false;
+  }
+
   wasSynced(namespace: string): boolean {
     const watch = this.#watches.get(namespace);
     return !watch || watch.followsSynced || watch.reflector.hasSynced();

@@ -49,6 +49,15 @@ export class ServiceWatches {
     return this.#builtIn().every((namespace) => this.#pods.wasSynced(namespace));
   }
 
+  relist(olderThanMs: number): void {
+    for (const each of [this.#pods, this.#csiNodes]) each?.relist(olderThanMs);
+  }
+
+  /** Whether their last list that was asked for has come. */
+  hasRelisted(): boolean {
+    return this.#builtIn().every((namespace) => this.#pods.hasRelisted(namespace));
+  }
+
   isFailing(): boolean {
     return this.#builtIn().some((namespace) => this.#pods.isFailing(namespace));
   }

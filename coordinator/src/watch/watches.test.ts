@@ -193,7 +193,7 @@ test.each([POOL_LABELS, POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS])(
     const { api, watches, settle } = await runningWatches();
     const answer = Promise.withResolvers<void>();
     api.delayed.set(path, answer.promise);
-    watches.relistAsked();
+    watches.relist(0);
     await settle();
     expect([api.listed(path), watches.current()]).toEqual([2, false]);
     answer.resolve();
@@ -201,18 +201,24 @@ test.each([POOL_LABELS, POOL_SETS, NODE_SERVICES, WORKSPACES, NODE_HOLDS])(
     expect(watches.current()).toBe(true);
     api.delayed.clear();
     api.refused.set(path, 403);
-    watches.relistAsked();
+    watches.relist(0);
     expect(watches.current()).toBe(false);
     await settle();
     expect(watches.current()).toBe(true);
   },
 );
 
-test('built-in resources are not listed anew with objects of CRDs', async () => {
-  const { api, watches, settle } = await runningWatches();
-  watches.relistAsked();
+test('Nodes and pods are listed anew and waited for, but for those that were listed a moment ago', async () => {
+  const { api, watches, settle } = await runningWatches({ services: () => [serviceOf()] });
+  const lists = () => [NODES, AGENT_PODS, WORKSPACE_PODS].map((path) => api.listed(path));
+  watches.relist(1000);
   await settle();
-  expect([api.listed(NODES), api.listed(AGENT_PODS), api.listed(WORKSPACE_PODS)]).toEqual([1, 1, 1]);
+  expect([lists(), watches.current()]).toEqual([[1, 1, 1], true]);
+  await api.clock.advance(1000);
+  watches.relist(1000);
+  expect(watches.current()).toBe(false);
+  await settle();
+  expect([lists(), watches.current()]).toEqual([[2, 2, 2], true]);
 });
 
 test('CRDs that are not installed count as empty, and do not keep anything from being current', async () => {

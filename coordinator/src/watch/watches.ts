@@ -70,6 +70,10 @@ export class OnDemandWatch<T extends OnNode> {
     if (this.#isRunning) this.#begin();
   }
 
+  relist(olderThanMs: number): void {
+    this.#reflector?.relist(olderThanMs);
+  }
+
   /** Whether it may not be watched, for want of rights. */
   isRefused(): boolean {
     return this.#reflector?.isRefused() === true;
@@ -121,6 +125,10 @@ export class HoldWatches {
   run(): Promise<void> {
     this.#pods.run();
     return this.objects.run();
+  }
+
+  relist(olderThanMs: number): void {
+    for (const each of [this.objects, this.#pods]) each.relist(olderThanMs);
   }
 
   /** The NodeHolds are others than before. */
@@ -177,11 +185,12 @@ export type Watches = {
   /** Milliseconds since anything came from the watch of Nodes, or of the agents' pods, whichever is silent for longer. */
   silentMs: () => number;
   /**
-   * Lists the objects of CRDs anew. A standby may take a CRD for missing for half a minute after it was installed, and
-   * objects that it does not know look as if they were deleted.
+   * Lists everything anew that was listed longer ago: a watch that was resumed in another history of the cluster, such as
+   * one that was restored from a backup, shows nothing of it, and a standby may take a CRD for missing for half a minute
+   * after it was installed.
    */
-  relistAsked: () => void;
-  /** Nothing known from watches is older than a watch that works, and what `relistAsked` asked for has come or failed. */
+  relist: (olderThanMs: number) => void;
+  /** Nothing known from watches is older than a watch that works, and what `relist` asked for has come or failed. */
   current: () => boolean;
 };
 
@@ -291,6 +300,7 @@ export function createWatches(options: WatchOptions): Watches {
   };
   const all = [...Object.values(reflectors), ...Object.values(optional)];
   const asked: Record<string, Reflector> = { ...optional, [WATCHED.nodeHolds.title]: ofHolds.objects };
+  const listed = [...all, ofServices, ofHolds, slices, nodeFeatures];
   return {
     relistNodes: () => nodes.relist(),
     want: ({ usesDra, nfdNames, declaredFeatures }) => {
@@ -316,12 +326,13 @@ export function createWatches(options: WatchOptions): Watches {
       nodeFeatures.run();
       await Promise.all([...all, ofHolds].map((each) => each.run()));
     },
-    relistAsked: () => {
-      for (const each of Object.values(asked)) each.relist();
+    relist: (olderThanMs) => {
+      for (const each of listed) each.relist(olderThanMs);
     },
     current: () =>
-      [...Object.values(reflectors), ofServices].every((each) => each.hasSynced() && !each.isFailing()) &&
-      Object.values(asked).every((each) => each.hasRelisted() || each.isFailing()),
+      [...Object.values(reflectors), ofServices].every(
+        (each) => each.hasSynced() && each.hasRelisted() && !each.isFailing(),
+      ) && Object.values(asked).every((each) => each.hasRelisted() || each.isFailing()),
     unsynced: () => [
       ...Object.keys(reflectors).filter((name) => !reflectors[name]?.hasSynced()),
       ...(ofServices.hasSynced() ? [] : ['pods of services']),

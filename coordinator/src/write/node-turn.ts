@@ -174,8 +174,10 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     const { gate, writer, unanswered } = this.#deps;
     const context = { node: this.#name, lane: this.#lane, slot };
     const ifUnchanged = !step.urgent && unanswered.has(this.#name);
+    // Where whole Nodes are watched, an answer leaves nothing unknown.
+    const whole = this.#deps.observed(this.#name)?.taints !== undefined;
     const outcome = await gate.pass(step.write, context, (limits) =>
-      send(writer, node, step, { ...limits, ifUnchanged }),
+      send(writer, node, step, { ...limits, ifUnchanged, whole }),
     );
     if (outcome.kind === 'failed') unanswered.add(this.#name);
     if (outcome.kind === 'applied') unanswered.delete(this.#name);

@@ -19,12 +19,15 @@ export type WriteOptions = {
   rehearsal?: boolean;
   /** Writes only if the Node is still what was observed; `stale` if not. */
   ifUnchanged?: boolean;
+  /** Asks for the whole Node as it is after the write, with its spec and status. */
+  whole?: boolean;
 };
 
 const APPLY_PATCH = 'application/apply-patch+yaml';
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
 const READ_TIMEOUT_MS = 5000;
+const WHOLE = 'application/json';
 /** Keeps spec and status out of the answer. */
 const METADATA_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
@@ -63,8 +66,7 @@ export class NodeWriter {
   /** Adds and removes taints, if those on the Node are still what was observed; `stale` if not. */
   taints(node: NodeRef, change: TaintChange, options: WriteOptions): Promise<WriteOutcome> {
     const body = [...unchangedTest(node, options), ...taintPatch(node, change)];
-    const patch = { contentType: JSON_PATCH, body, accept: 'application/json' };
-    return this.#patch(node, patch, NOTHING_SENT, options);
+    return this.#patch(node, { contentType: JSON_PATCH, body, accept: WHOLE }, NOTHING_SENT, options);
   }
 
   /**
@@ -91,10 +93,10 @@ export class NodeWriter {
    * metadata as well.
    */
   conditions(node: NodeRef, change: ConditionChange, options: WriteOptions): Promise<WriteOutcome> {
-    const where = { subresource: 'status', accept: 'application/json' } as const;
+    const where = { subresource: 'status', accept: WHOLE } as const;
     if (change.write === 'disown') {
       const body = [...unchangedTest(node, options), ...disownPatch(node, change.entry)];
-      return this.#patch(node, { contentType: JSON_PATCH, body, accept: 'application/json' }, NOTHING_SENT, options);
+      return this.#patch(node, { contentType: JSON_PATCH, body, accept: WHOLE }, NOTHING_SENT, options);
     }
     if (change.write === 'remove') {
       const body = [...unchangedTest(node, options), ...conditionPatch(node, change.conditions)];
@@ -116,7 +118,7 @@ export class NodeWriter {
   }
 
   async #patch(node: NodeRef, patch: Patch, sent: SentMetadata, options: WriteOptions): Promise<WriteOutcome> {
-    const { subresource, contentType, query, body, accept = METADATA_ONLY } = patch;
+    const { subresource, contentType, query, body, accept = options.whole ? WHOLE : METADATA_ONLY } = patch;
     const path = `/api/v1/nodes/${encodeURIComponent(node.name)}`;
     try {
       const answer = await this.#client.request<Node>({

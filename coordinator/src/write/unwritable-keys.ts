@@ -1,5 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { AskedKey, AskSkipped, ConditionRef, KeyRef, SkippedCause, SkippedKey } from '../decide/intent/plan.ts';
+import type { Taint } from '../kube/objects.ts';
 
 /** A Node as the planner sees it. */
 export type SeenNode = {
@@ -9,6 +10,7 @@ export type SeenNode = {
   annotations: Readonly<Record<string, string>>;
   /** What rollcall applied. */
   owned: { labels: ReadonlySet<string>; annotations: ReadonlySet<string> };
+  taints?: readonly Taint[] | undefined;
   conditions?: readonly { type: string; status: string }[] | undefined;
   /** The conditions that rollcall owns, and who else owns conditions. */
   conditionOwners?: { ours: ReadonlySet<string>; rivals: ReadonlyMap<string, string> };
@@ -22,12 +24,13 @@ export function seenValue(node: SeenNode, { kind, key }: KeyRef | ConditionRef):
 }
 
 /**
- * Policies change, and learn of their parameters a moment late: what one refused is tried again soon, and later and later
- * while it refuses.
+ * Policies change, and learn of their parameters a moment late; a Node that is full has room later; a webhook calls a key
+ * invalid for reasons of its own. What was refused is tried again soon, and later and later while it is refused.
  */
-export const DENIED_FIRST_MS = 2000;
-const DENIED_GROWTH = 8;
-export const DENIED_MAX_MS = 300_000;
+export const REFUSED_FIRST_MS = 2000;
+const REFUSED_GROWTH = 2;
+/** Nothing stays out for longer without being tried again. */
+export const REFUSED_MAX_MS = 300_000;
 
 /** How long a foreign key stays out whose value does not come into view. */
 export const UNSEEN_FOR_MS = 30_000;
@@ -39,21 +42,21 @@ type Entry = {
   key: SkippedKey;
   /** What the planner saw on the Node when it first heard that the key is out; `undefined` before. */
   seen: { value: string | undefined } | undefined;
-  /** By the monotonic clock; infinite where time changes nothing. */
+  /** By the monotonic clock. */
   expiresMs: number;
 };
 
-/** How long a key was out that was denied, also when it is not any more. */
-type Denial = { wanted: string; forMs: number };
+/** How long a key was out last, also when it is not any more. */
+type Refusal = { wanted: string; forMs: number };
 
-type Memory = { uid: string; entries: Map<string, Entry>; denials: Map<string, Denial> };
+type Memory = { uid: string; entries: Map<string, Entry>; refusals: Map<string, Refusal> };
 
 type Counts = Record<SkippedCause, number>;
 
 /**
  * Remembers, for each Node, which wanted keys could not be written, so that they neither hold up the others nor are
- * tried again for nothing. A foreign key stays out until its value on the Node changes or disappears, a denied one for
- * 2 s at first and 5 minutes at last, and each until something else is wanted.
+ * tried again for nothing. A foreign key stays out until its value on the Node changes or disappears, an invalid or denied
+ * one for 2 s at first, and each until something else is wanted, for 5 minutes at most.
  */
 export class UnwritableKeys {
   readonly #clock: Clock;
@@ -107,7 +110,7 @@ export class UnwritableKeys {
       else this.#drop(memory, id);
     }
     for (const id of memory.entries.keys()) if (!ids.has(id)) this.#drop(memory, id);
-    for (const id of memory.denials.keys()) if (!ids.has(id)) memory.denials.delete(id);
+    for (const id of memory.refusals.keys()) if (!ids.has(id)) memory.refusals.delete(id);
     this.#forgetIfEmpty(node.name, memory);
   }
 
@@ -145,7 +148,7 @@ export class UnwritableKeys {
     const known = this.#nodes.get(name);
     if (known?.uid === uid) return known;
     this.forget(name);
-    const memory: Memory = { uid, entries: new Map(), denials: new Map() };
+    const memory: Memory = { uid, entries: new Map(), refusals: new Map() };
     this.#nodes.set(name, memory);
     return memory;
   }
@@ -155,9 +158,10 @@ export class UnwritableKeys {
     const known = memory.entries.get(id);
     if (known) this.#drop(memory, id);
     if (memory.entries.size >= SKIPPED_PER_NODE_MAX) return false;
+    const isNews = memory.refusals.get(id)?.wanted !== key.wanted;
     memory.entries.set(id, { key, seen: undefined, expiresMs: this.#clock.monotonic() + lifetimeMs(memory, key) });
     this.#counts[key.cause] += 1;
-    return known?.key.wanted !== key.wanted;
+    return isNews;
   }
 
   #isOut({ key, expiresMs, seen }: Entry, wanted: string, observed: string | undefined): boolean {
@@ -165,8 +169,8 @@ export class UnwritableKeys {
     return key.cause !== 'foreign' || seen === undefined || seen.value === observed;
   }
 
-  #forgetIfEmpty(nodeName: string, { entries, denials }: Memory): void {
-    if (entries.size + denials.size === 0) this.#nodes.delete(nodeName);
+  #forgetIfEmpty(nodeName: string, { entries, refusals }: Memory): void {
+    if (entries.size + refusals.size === 0) this.#nodes.delete(nodeName);
   }
 
   #drop(memory: Memory, id: string): void {
@@ -178,12 +182,11 @@ export class UnwritableKeys {
 }
 
 function lifetimeMs(memory: Memory, key: SkippedKey): number {
-  if (key.cause === 'foreign') return UNSEEN_FOR_MS;
-  if (key.cause === 'invalid') return Number.POSITIVE_INFINITY;
-  const before = memory.denials.get(idOf(key));
-  const again = before?.wanted === key.wanted;
-  const forMs = again ? Math.min(DENIED_MAX_MS, before.forMs * DENIED_GROWTH) : DENIED_FIRST_MS;
-  memory.denials.set(idOf(key), { wanted: key.wanted, forMs });
+  const before = memory.refusals.get(idOf(key));
+  const isAgain = before?.wanted === key.wanted;
+  const nextMs = isAgain ? Math.min(REFUSED_MAX_MS, before.forMs * REFUSED_GROWTH) : REFUSED_FIRST_MS;
+  const forMs = key.cause === 'foreign' ? UNSEEN_FOR_MS : nextMs;
+  memory.refusals.set(idOf(key), { wanted: key.wanted, forMs });
   return forMs;
 }
 
@@ -195,7 +198,8 @@ function lifetimeMs(memory: Memory, key: SkippedKey): number {
 function noteSeen(entry: Entry, observed: string | undefined): void {
   if (entry.key.cause !== 'foreign' || entry.seen) return;
   entry.seen = { value: observed };
-  if (observed !== undefined && observed !== entry.key.wanted) entry.expiresMs = Number.POSITIVE_INFINITY;
+  const isTheirs = observed !== undefined && observed !== entry.key.wanted;
+  if (isTheirs) entry.expiresMs += REFUSED_MAX_MS - UNSEEN_FOR_MS;
 }
 
 /** What a foreign key is foreign by: of a condition also who owns it. */

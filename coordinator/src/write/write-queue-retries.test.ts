@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeRequest } from '../kube/client.ts';
-import { DENIED_FIRST_MS } from './unwritable-keys.ts';
+import { REFUSED_FIRST_MS } from './unwritable-keys.ts';
 import { planFor, set, started, status, UNREACHABLE, withdrawal } from './write-queue.test-fixtures.ts';
 
 /** When a Node is looked at again, and what is forgotten of it by then. */
@@ -139,7 +139,7 @@ test('a node with several keys to wait for is looked at again when the first of 
   expect(refusedWithdrawals.keysFor('n')).toHaveLength(1);
   plans.set('n', planFor('n', { set }));
   const before = sent.length;
-  await clock.advance(DENIED_FIRST_MS - 1000 + 10);
+  await clock.advance(REFUSED_FIRST_MS - 1000 + 10);
   expect(sent.slice(before).map(({ kind }) => kind)).toEqual(['set']);
 });
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { type KubeRequest, KubeStatusError } from '../kube/client.ts';
-import { DENIED_FIRST_MS } from './unwritable-keys.ts';
+import { REFUSED_FIRST_MS } from './unwritable-keys.ts';
 import { planFor, type Reply, set, started, status, UNREACHABLE, withdrawal } from './write-queue.test-fixtures.ts';
 
 describe('a node with a plan', () => {
@@ -121,7 +121,7 @@ test('a node is looked at again when a key that was denied has had its time', as
   writeQueue.add('n');
   await clock.advance(1000);
   plans.set('n', planFor('n', { set }));
-  await clock.advance(DENIED_FIRST_MS - 1001);
+  await clock.advance(REFUSED_FIRST_MS - 1001);
   expect(sent).toEqual([]);
   await clock.advance(10);
   expect(sent).toHaveLength(1);

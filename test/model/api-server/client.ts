@@ -96,8 +96,8 @@ export function carryOut(
 
 /** A Node as it goes over the wire: whole, or its metadata alone. */
 export function shown(node: Node, accept: string): Node {
-  const { spec = {}, status: _status, ...metadata } = node;
-  return accept.includes('as=PartialObjectMetadata') ? metadata : { ...node, spec };
+  const { spec = {}, status = {}, ...metadata } = node;
+  return accept.includes('as=PartialObjectMetadata') ? metadata : { ...node, spec, status };
 }
 
 function fail(error: Error): never {
