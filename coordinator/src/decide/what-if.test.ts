@@ -234,11 +234,17 @@ describe('a service that is there', () => {
     });
   });
 
-  test('would take its label, whatever its owner, from nodes that it no longer applies to, and release its condition', () => {
+  test('would take what is listed for it from nodes that it no longer applies to, whatever its owner, and release its condition', () => {
     const condition = 'example.com/A';
     const before = nodeService({ publish: { label: LABEL, condition } });
     const then = { services: [{ ...before, nodeSelector: { matchLabels: { gpu: 'true' } } }] };
-    const there = { labels: { [LABEL]: 'true' }, readiness: { a: ready }, conditions: { [condition]: 'True' } };
+    const listed = JSON.stringify({ [`label:${LABEL}`]: 'service:u', [`condition:${condition}`]: 'service:u' });
+    const there = {
+      labels: { [LABEL]: 'true' },
+      annotations: { 'rollcall.dev/keys': listed },
+      readiness: { a: ready },
+      conditions: { [condition]: 'True' },
+    };
     expect(whatIf({ services: [before] }, then, there).changes).toEqual([
       `label ${LABEL} true undefined`,
       `condition ${condition} True undefined`,

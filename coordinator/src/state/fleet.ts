@@ -311,7 +311,7 @@ export class Fleet {
       annotations: node.annotations,
       taints: node.taints,
       ownedAnnotations: node.owned.annotations,
-      ownedLabels: node.owned.labels,
+      ownedLabels: node.ownerless?.size ? node.owned.labels.union(node.ownerless) : node.owned.labels,
       sharedLabels: node.shared ?? NO_KEYS,
       ownedConditions: node.conditionOwners?.ours ?? NO_KEYS,
       allocatable: node.allocatable,

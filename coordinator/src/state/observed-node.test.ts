@@ -113,6 +113,18 @@ describe('a key of a Node', () => {
     expect(observe({ metadata: { managedFields } }).shared).toEqual(new Set(['a']));
   });
 
+  test('has no owner where managedFields were reset, and is ours where the list says so', () => {
+    const annotations = { 'rollcall.dev/keys': '{"label:a":"device","label:b":"rule","label:gone":"rule"}' };
+    const labels = { a: '1', b: '1', c: '1' };
+    const ownerless = (...managedFields: object[]) =>
+      observe({ metadata: { labels, annotations, managedFields } }, ['rollcall.dev/keys']).ownerless;
+    expect(ownerless()).toEqual(new Set(['a', 'b']));
+    expect(ownerless(entry('nfd', { labels: ['b', 'c'] }))).toEqual(new Set(['a']));
+    const before = entry('before-first-apply', { labels: ['a', 'b', 'c'] }, { operation: 'Update' });
+    expect(ownerless(before, entry('rollcall', { labels: ['a', 'b'] }))).toEqual(new Set(['a', 'b']));
+    expect(ownerless(entry('rollcall', { labels: ['a', 'b'] }))).toBeUndefined();
+  });
+
   test('is inherited when the predecessor wrote it, and no manager besides it but rollcall', () => {
     const inherited = (...managers: string[]) => {
       const managedFields = managers.map((manager) => entry(manager, { annotations: ['k'] }));

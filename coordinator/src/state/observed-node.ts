@@ -1,6 +1,7 @@
 import { FIELD_MANAGER, PREDECESSOR_FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { ManagedFieldsEntry, Node, Taint } from '../kube/objects.ts';
 import type { Intern } from './intern.ts';
+import { listedOf } from './node-keys.ts';
 import {
   type ConditionOwners,
   conditionOwners,
@@ -30,8 +31,13 @@ export type ObservedNode = {
   /** It has no annotation at all, also none that is not kept here. */
   unannotated?: true;
   owned: OwnedKeys;
-  /** Owned labels that another manager owns as well: giving them up does not remove them. */
+  /** Labels that rollcall applied or lists and that another manager owns as well: giving them up does not remove them. */
   shared?: ReadonlySet<string>;
+  /**
+   * Labels that rollcall applied or lists, that no other manager owns, and that giving up does not remove either, since
+   * managedFields were reset: the list tells whose they are.
+   */
+  ownerless?: ReadonlySet<string>;
   /** Annotations that only the predecessor, and perhaps rollcall, wrote. */
   inherited: ReadonlySet<string>;
   /** All of them in order; `undefined` where only metadata is watched. */
@@ -85,7 +91,7 @@ export function observeNode(
     ),
     ...(node.metadata.annotations === undefined ? { unannotated: true as const } : {}),
     owned,
-    shared: sharedLabels(managedFields, owned.labels),
+    ...ownersOfLabels(managedFields, owned.labels, { labels, annotations }),
     inherited,
     ...taintsOf(node),
     ...statusOf(node, intern, features),
@@ -126,13 +132,30 @@ function statusOf(
   };
 }
 
-function sharedLabels(managedFields: readonly ManagedFieldsEntry[], owned: ReadonlySet<string>): ReadonlySet<string> {
-  if (owned.size === 0) return NOTHING;
-  const others = managedFields
-    .filter((entry) => !isOurApply(entry))
-    .map((entry) => metadataFields(entry)?.['f:labels']);
-  const shared = [...owned].filter((key) => others.some((fields) => fields !== undefined && `f:${key}` in fields));
-  return shared.length === 0 ? NOTHING : new Set(shared);
+/** The API server names it for fields that were there when managedFields were empty. */
+const BEFORE_FIRST_APPLY = 'before-first-apply';
+
+function ownersOfLabels(
+  managedFields: readonly ManagedFieldsEntry[],
+  owned: ReadonlySet<string>,
+  node: { labels: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> },
+): Pick<ObservedNode, 'shared' | 'ownerless'> {
+  const listed = [...listedOf(node, 'label')].filter((key) => Object.hasOwn(node.labels, key));
+  const ours = [...owned.union(new Set(listed))];
+  if (ours.length === 0) return { shared: NOTHING };
+  const fieldsOf = (isMeant: (entry: ManagedFieldsEntry) => boolean) =>
+    managedFields
+      .filter((entry) => !isOurApply(entry) && isMeant(entry))
+      .map((entry): object => metadataFields(entry)?.['f:labels'] ?? {});
+  const others = fieldsOf(({ manager }) => manager !== BEFORE_FIRST_APPLY);
+  const nobody = fieldsOf(({ manager }) => manager === BEFORE_FIRST_APPLY);
+  const isIn = (all: readonly object[], key: string) => all.some((fields) => `f:${key}` in fields);
+  const shared = ours.filter((key) => isIn(others, key));
+  const ownerless = ours.filter((key) => !isIn(others, key) && (!owned.has(key) || isIn(nobody, key)));
+  return {
+    shared: shared.length === 0 ? NOTHING : new Set(shared),
+    ...(ownerless.length === 0 ? {} : { ownerless: new Set(ownerless) }),
+  };
 }
 
 function inheritedAnnotations(
@@ -180,6 +203,7 @@ export function sameObservation(a: ObservedNode, b: ObservedNode): boolean {
     sameSet(a.owned.annotations, b.owned.annotations) &&
     sameSet(a.inherited, b.inherited) &&
     sameSet(a.shared ?? NOTHING, b.shared ?? NOTHING) &&
+    sameSet(a.ownerless ?? NOTHING, b.ownerless ?? NOTHING) &&
     sameTaints(a.taints, b.taints) &&
     sameConditions(a.conditions, b.conditions) &&
     sameOwners(a.conditionOwners ?? NO_CONDITION_OWNERS, b.conditionOwners ?? NO_CONDITION_OWNERS) &&

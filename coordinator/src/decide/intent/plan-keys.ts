@@ -111,7 +111,14 @@ function isLabelListed(entry: IntentEntry, node: ObservedNode, request: Request,
   if (sinceMs !== undefined && isOfService(origin)) return true;
   if (stance === 'present' && isRivalled(request.askSkipped({ kind: 'label', key }, value))) return true;
   if (stance === 'keep') return true;
-  return node.labels[key] !== undefined && (stance === 'present' || ownership === 'exclusive');
+  return (
+    node.labels[key] !== undefined && (stance === 'present' || ownership === 'exclusive' || isOwnerless(node, entry))
+  );
+}
+
+/** Whether the list alone shows that a label is ours: giving it up does not remove it. */
+export function isOwnerless({ ownerless }: ObservedNode, { kind, key }: Pick<IntentEntry, 'kind' | 'key'>): boolean {
+  return kind === 'label' && ownerless?.has(key) === true;
 }
 
 /** Taints that are not known stay listed. */

@@ -333,3 +333,23 @@ function shownOn(node: ObservedNode, kind: Claim['kind'], key: string): string |
     .map(({ effect }) => effect)
     .reduce<string | undefined>((all, effect) => `${all ?? ''}${effect}`, undefined);
 }
+
+describe('a label of ours that nobody owns, since managedFields were reset', () => {
+  const node = (owned: string[]) => ({
+    ...observed({ k: 'true', other: 'x' }, owned),
+    annotations: { 'rollcall.dev/keys': '{"label:k":"device"}' },
+    ownerless: new Set(['k']),
+  });
+
+  test.each([[[]], [['k']]])('is removed once nothing requests it, and stays listed until then: owned %j', (owned) => {
+    const intent = mergeClaims([claim({ stance: 'absent', ownership: 'shared', origin: 'device' })]);
+    const plan = planNode(node(owned), intent, () => undefined);
+    expect(plan?.withdrawal?.labels).toEqual(['k']);
+    expect(plan?.set?.annotations['rollcall.dev/keys'] ?? 'unchanged').toMatch(/unchanged|label:k/);
+  });
+
+  test('gets another value by force', () => {
+    const intent = mergeClaims([claim({ value: '2', ownership: 'shared', origin: 'device' })]);
+    expect(planNode(node([]), intent, () => undefined)?.set).toMatchObject({ labels: { k: '2' }, force: true });
+  });
+});

@@ -17,7 +17,7 @@ import {
   withdrawalOf,
 } from './plan.ts';
 import { planConditions } from './plan-conditions.ts';
-import { isRivalled, KEYS, listedWithTaints, planKeys } from './plan-keys.ts';
+import { isOwnerless, isRivalled, KEYS, listedWithTaints, planKeys } from './plan-keys.ts';
 
 /** Plans the writes that make `node` match `intent`; `undefined` if it matches already. */
 export function planNode(node: ObservedNode, intent: NodeIntent, askSkipped: AskSkipped): NodePlan | undefined {
@@ -27,13 +27,14 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSkipped: Ask
   for (const entry of claimed) if (!isList(entry)) put(entry);
   const entries = claimed.map((entry) => (isList(entry) ? poolList(entry, node, { intent, set, askSkipped }) : entry));
   for (const entry of entries) if (isList(entry)) put(entry);
+  const mayForce = (entry: MetadataEntry) => entry.ownership !== 'shared' || isOwnerless(node, entry);
   // Force is for the whole request. A shared key that others may have a hand in changes without it, next time.
   const takeForce = () => {
     set.force = true;
     for (const entry of entries)
-      if (entry.ownership === 'shared' && isOverwritten(entry, node, set)) place(set, entry, asItIs(entry, node));
+      if (!mayForce(entry) && isOverwritten(entry, node, set)) place(set, entry, asItIs(entry, node));
   };
-  if (entries.some((entry) => entry.ownership !== 'shared' && isOverwritten(entry, node, set))) takeForce();
+  if (entries.some((entry) => mayForce(entry) && isOverwritten(entry, node, set))) takeForce();
   const withdrawn = keysToWithdraw(node, entries);
   const taints = planTaints(node, intent);
   const isWrong = (ref: KeyRef) => valuesOf(set, ref)[ref.key] !== valuesOf(node, ref)[ref.key] || !isOwned(node, ref);
@@ -114,7 +115,7 @@ function keysToWithdraw(node: ObservedNode, entries: readonly MetadataEntry[]): 
     const { kind, key, stance, ownership } = entry;
     if (stance !== 'absent' || valuesOf(node, entry)[key] === undefined) continue;
     const isLeftOver = ownership === 'forced' && kind === 'annotation' && node.inherited.has(key);
-    if (ownership === 'exclusive' || isLeftOver) withdrawn.set(entryKey(entry), entry);
+    if (ownership === 'exclusive' || isLeftOver || isOwnerless(node, entry)) withdrawn.set(entryKey(entry), entry);
   }
   return withdrawn;
 }

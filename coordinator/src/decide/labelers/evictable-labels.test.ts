@@ -34,6 +34,20 @@ test('no pod goes for the label of a service that is ready, that is not known, o
   expect(evictable(undefined)).toEqual(['tier']);
 });
 
+test('no pod goes for a label that was of a service, and that no service in force publishes, or that rules made of it', () => {
+  const annotations = { ...node.annotations, 'rollcall.dev/keys': '{"label:svc.example/cache":"service:old"}' };
+  const of = (publish: { label: string }) =>
+    Object.keys(
+      evictableLabels(
+        { ...node, annotations },
+        () => new Map([['cache', { ...UNJUDGED, state: 'not-ready', cause: 'evidence' }]]),
+        { services: () => [serviceOf('cache', { publish })], rules },
+      ).withdrawn,
+    );
+  expect(of({ label: 'svc.example/renamed' })).toEqual(['tier']);
+  expect(of({ label: 'svc.example/cache' })).toEqual(Object.keys(withdrawn));
+});
+
 test('a node from which nothing was withdrawn is not evaluated for it', () => {
   const evaluated = () => expect.unreachable('evaluated for nothing');
   const { withdrawn } = evictableLabels({ labels: {}, annotations: {} }, evaluated, { services, rules });

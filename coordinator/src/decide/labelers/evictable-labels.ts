@@ -1,6 +1,7 @@
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { isSeen } from '../../model/inventory/cause.ts';
 import type { Service } from '../../model/services.ts';
+import { isOfRule, isOfService, listedOf } from '../../state/node-keys.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { NodeReadiness } from '../readiness/tracker.ts';
 import type { Rules } from './implied-labels.ts';
@@ -13,8 +14,8 @@ export type EvictableLabels = { labels: Labels; withdrawn: Labels };
 
 /**
  * Of the labels that the Node lists as withdrawn, the label of a service counts only while the service is seen to fail:
- * not while its agent is silent, it is damped, its state is unknown, or it no longer applies to the node. The same
- * holds for labels that rules derive from it.
+ * not while its agent is silent, it is damped, its state is unknown, it no longer applies to the node, or no service in
+ * force publishes the label any more. The same holds for labels that rules derive from it.
  */
 export function evictableLabels(
   { labels, annotations }: Pick<ObservedNode, 'labels' | 'annotations'>,
@@ -24,11 +25,14 @@ export function evictableLabels(
   const withdrawn = Object.entries(parseWithdrawnLabels(annotations[WITHDRAWN_LABELS_ANNOTATION]));
   if (withdrawn.length === 0) return { labels, withdrawn: {} };
   const shown = readiness();
-  const unseen = services().flatMap(({ name, publish: { label } }) => {
+  const failing = new Set<string>();
+  const unseen = new Set(listedOf({ annotations }, 'label', (origin) => isOfService(origin) && !isOfRule(origin)));
+  for (const { name, publish } of services()) {
     const verdict = shown?.get(name);
     const isFailing = verdict?.state === 'not-ready' && isSeen(verdict.cause);
-    return label === undefined || isFailing ? [] : [label];
-  });
-  const ignored = new Set(unseen).union(rules?.().dependents(unseen) ?? new Set());
+    if (publish.label !== undefined) (isFailing ? failing : unseen).add(publish.label);
+  }
+  for (const label of failing) unseen.delete(label);
+  const ignored = unseen.union(rules?.().dependents(unseen) ?? new Set());
   return { labels, withdrawn: Object.fromEntries(withdrawn.filter(([key]) => !ignored.has(key))) };
 }

@@ -118,8 +118,21 @@ describe('a service', () => {
     for (const tainted of [true, false]) expect(stances(SERVICE, { state, tainted })).toEqual(expected);
   });
 
-  test('has neither on a node that it is not for', () => {
-    expect(stances({ ...SERVICE, nodeSelector: { matchLabels: { a: 'b' } } })).toEqual(['absent', 'absent']);
+  test('on a node that it does not select loses what rollcall listed for it, and nothing that others set', () => {
+    const { label = '', taint } = SERVICE.publish;
+    const elsewhere = { ...SERVICE, nodeSelector: { matchLabels: { a: 'b' } } };
+    const on = (keys: Record<string, string>, more: Partial<EvaluatedNode> = {}) =>
+      claimsOf(elsewhere, {}, { annotations: { 'rollcall.dev/keys': JSON.stringify(keys) }, ...more }).map(
+        ({ kind, key, stance, ownership }) => `${kind} ${key} ${stance} ${ownership}`,
+      );
+    const theirs = { labels: { [label]: 'true' }, taints: [{ key: taint?.key ?? '', effect: 'NoSchedule' }] };
+    expect(on({}, theirs)).toEqual([]);
+    expect(on({ [`label:${label}`]: 'rule', [`label:other`]: 'service:x' }, theirs)).toEqual([]);
+    expect(on({ [`label:${label}`]: 'service:x', [`taint:${taint?.key}`]: 'service:x' }, theirs)).toEqual([
+      `label ${label} absent exclusive`,
+      `taint ${taint?.key} absent exclusive`,
+    ]);
+    expect(on({}, { ...theirs, ownedLabels: new Set([label]) })).toEqual([`label ${label} absent exclusive`]);
   });
 
   test('has no new taint where there may be none yet, and keeps the one that is there', () => {
@@ -182,9 +195,9 @@ test('a service that is late has that reason while it is not ready; silence has 
   expect(reason({ state: 'not-ready', cause: 'silence', isLate: true })).toMatchObject({ reason: 'AgentSilent' });
 });
 
-test('a condition is held while the state is unknown, and gone where the service is not for the node', () => {
+test('a condition is held while the state is unknown, and not claimed where the service is not for the node', () => {
   expect(claimed({ state: 'unknown', cause: 'unknown' })).toMatchObject([{ stance: 'keep' }]);
-  expect(claimed({ state: 'ready', cause: 'agent' }, { tier: 'lead' })).toMatchObject([{ stance: 'absent' }]);
+  expect(claimed({ state: 'ready', cause: 'agent' }, { tier: 'lead' })).toEqual([]);
 });
 
 test.each([

@@ -2,7 +2,7 @@ import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { type Cause, isSeen } from '../../model/inventory/cause.ts';
 import { selects } from '../../model/label-selector.ts';
 import type { Service, ServiceTaint } from '../../model/services.ts';
-import type { Origin } from '../../state/node-keys.ts';
+import { isOfRule, isOfService, keysOn, type ListedKind, listedKey, type Origin } from '../../state/node-keys.ts';
 import { hasTaint } from '../../state/observed-node.ts';
 import { hasStarted, startedServices } from '../../state/started-services.ts';
 import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
@@ -46,29 +46,51 @@ export function readinessLabeler(options: ReadinessOptions): Labeler {
 
 function claimsOf(service: Service, node: EvaluatedNode, options: ReadinessOptions): Claim[] {
   const { name, nodeSelector, publish, origin } = service;
+  if (!selects(nodeSelector, node.labels)) return formerClaims(service, node);
   const claims: Claim[] = [];
   const isBuiltIn = origin.kind === 'built-in';
   const listed: Origin = isBuiltIn ? 'gitpod' : `service:${origin.uid}`;
   const own = { ownership: 'exclusive', origin: listed } as const;
   const { label, taint, condition } = publish;
-  const isSelected = selects(nodeSelector, node.labels);
   const readiness = node.readiness.get(name) ?? UNJUDGED;
   if (label !== undefined) {
-    const stand = isSelected ? labelStand(service, label, node, readiness) : NOT_SELECTED;
+    const stand = labelStand(service, label, node, readiness);
     claims.push({ ...own, ...stand, kind: 'label', key: label, value: 'true' });
   }
   if (taint) {
-    const stand = isSelected ? taintStand(service, taint, node, { ...options, readiness }) : NOT_SELECTED;
+    const stand = taintStand(service, taint, node, { ...options, readiness });
     // A taint of a built-in service that evicts as well stays as it is.
     const effect = isBuiltIn ? {} : { effect: taint.effect };
     claims.push({ ...own, ...stand, ...effect, kind: 'taint', key: taint.key, value: taint.value });
   }
   if (condition !== undefined) {
     const nowMs = node.createdAtMs + node.ageMs;
-    const stand = isSelected ? conditionStand(name, readiness, nowMs) : { ...NOT_SELECTED, value: '' };
+    const stand = conditionStand(name, readiness, nowMs);
     claims.push({ ...own, ...stand, ownership: 'shared', kind: 'condition', key: condition });
   }
   return claims;
+}
+
+/**
+ * What rollcall itself set on a node that the service does not select: it goes. What others set there under the same keys is
+ * theirs.
+ */
+function formerClaims({ publish: { label, taint, condition } }: Service, node: EvaluatedNode): Claim[] {
+  const listed = keysOn(node);
+  const gone = (kind: ListedKind, key: string | undefined, isApplied: boolean): Claim[] => {
+    const origin = key === undefined ? undefined : listed.get(listedKey(kind, key));
+    if (key === undefined || (!isApplied && (origin === undefined || !isOfService(origin) || isOfRule(origin))))
+      return [];
+    const ownership = kind === 'condition' ? 'shared' : 'exclusive';
+    return [
+      { ...NOT_SELECTED, kind, key, value: kind === 'label' ? 'true' : '', ownership, ...(origin && { origin }) },
+    ];
+  };
+  return [
+    ...gone('label', label, label !== undefined && node.ownedLabels.has(label)),
+    ...gone('taint', taint?.key, false),
+    ...gone('condition', condition, condition !== undefined && node.ownedConditions.has(condition)),
+  ];
 }
 
 function standOf(kind: keyof typeof STANCES, { state, reason, sinceMs, cause }: ServiceReadiness): Stand {

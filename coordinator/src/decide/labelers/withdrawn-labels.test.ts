@@ -58,7 +58,7 @@ test('a label is not noted where what it is listed for, or what claims it now, i
   expect(notedFor('rule', 'rule:service')).toBe(0);
 });
 
-test('why a label goes says whether it is noted, until it is gone', () => {
+test('why a label goes, or stays away, says whether it is noted', () => {
   const isIgnored = ({ cause }: WithdrawnLabel) => cause === 'configuration';
   const wishes: LabelWishes = new Map([
     ['a', { stance: 'absent', value: '', ownership: 'shared', cause: 'configuration' }],
@@ -66,7 +66,7 @@ test('why a label goes says whether it is noted, until it is gone', () => {
   const claimsOf = (change: Partial<EvaluatedNode>) =>
     withdrawnLabels(isIgnored).claims({ ...snapshot(change), readiness: new Map(), ageMs: 0 }, wishes, new Map());
   expect(claimsOf(ours)).toEqual([]);
-  expect(claimsOf(withNote('{"a":"true"}'))).toMatchObject([{ stance: 'present', value: '{"a":"true"}' }]);
+  expect(claimsOf(withNote('{"a":"true"}'))).toMatchObject([{ stance: 'absent' }]);
 });
 
 test('a label that no pod is evicted for any more is struck out', () => {

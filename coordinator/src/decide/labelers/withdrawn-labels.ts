@@ -21,11 +21,10 @@ export function withdrawnLabels(isIgnored: (withdrawn: WithdrawnLabel) => boolea
       const listed = keysOn(node);
       // A service may have come, or gone, since the label was listed.
       const originsOf = (key: string) => [listed.get(listedKey('label', key)), wishes.get(key)?.origin];
-      // A label that the node lost before stays noted, even if its service changes.
-      const causeOf = (key: string) => (node.labels[key] === undefined ? undefined : wishes.get(key)?.cause);
-      const entries = [...withdrawnFrom(node, wishes)]
-        .filter(([key]) => !originsOf(key).some((origin) => isIgnored({ label: key, origin, cause: causeOf(key) })))
-        .slice(-ENTRIES_MAX);
+      // A label that the node lost before is noted no longer once nothing in force requests it.
+      const isNoted = (key: string) =>
+        !originsOf(key).some((origin) => isIgnored({ label: key, origin, cause: wishes.get(key)?.cause }));
+      const entries = [...withdrawnFrom(node, wishes)].filter(([key]) => isNoted(key)).slice(-ENTRIES_MAX);
       const value = entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
       const reason = value
         ? 'lists the labels that rollcall removed from the node'

@@ -149,7 +149,6 @@ describe('a rule file', () => {
     ['nfd:pci.device >= two', 19, '"two" is not a number that fits here'],
     ['nfd:cpu.model.id = a b', 22, '"b" is not "&&", "=>" or the end of the line'],
     ['a => b c', 8, '"c" is not "&&", "=>" or the end of the line'],
-    ['a =>', 5, '"" is not a label value'],
     ['a => b*', 6, '"b*" is not a label value'],
     ['a b', 3, '"b" is not "&&", "=>" or the end of the line'],
   ])('says of %j in which column it is wrong: %d', (line, column, problem) => {
@@ -222,3 +221,11 @@ describe('a rule file', () => {
     expect(longer.problems).toEqual([{ line: 1001, problem: expect.stringContaining('at most 1000 lines') }]);
   });
 });
+
+test.each(['agentpool = dpu =>', 'agentpool = dpu => ', 'agentpool = dpu => # a comment'])(
+  'nothing after the arrow is the empty value, which a label may have: %j',
+  (line) => {
+    const { conditions, problems } = parseRuleFile(line);
+    expect([conditions.map(({ value }) => value), problems]).toEqual([[''], []]);
+  },
+);

@@ -74,7 +74,7 @@ function withoutComment(line: string): string {
   return (comment < 0 ? line : line.slice(0, comment)).trim();
 }
 
-/** `[!]TERM && [!]TERM … [=> VALUE]`. Throws PredicateProblem. */
+/** `[!]TERM && [!]TERM … [=> [VALUE]]`. Throws PredicateProblem. */
 function parseLine(text: string): Pick<Condition, 'literals' | 'value'> {
   const tokens = new Tokens(text);
   const literals: Literal[] = [];
@@ -91,7 +91,9 @@ function parseLine(text: string): Pick<Condition, 'literals' | 'value'> {
   throw new PredicateProblem(rest, `${quoted(rest.text)} is not "&&", "=>" or the end of the line`);
 }
 
+/** Nothing at all is the empty value, which a label may have. */
 function parseResult(tokens: Tokens): string {
+  if (tokens.isAtEnd) return '';
   const value = tokens.take();
   if (value.isWord && isLabelValue(value.text)) return value.text;
   throw new PredicateProblem(value, `${quoted(value.text)} is not a label value`);
