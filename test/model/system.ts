@@ -29,6 +29,7 @@ import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/state/observed-workspace.ts';
 import { PodsByNamespace } from '@rollcall/coordinator/state/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/state/pool-label-sets.ts';
+import { NO_CLAIMS } from '@rollcall/coordinator/state/services/acceptance.ts';
 import type { ObservedNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
 import { ServiceRegistry } from '@rollcall/coordinator/state/services/service-registry.ts';
 import { Evictor } from '@rollcall/coordinator/subscribers/eviction/evictor.ts';
@@ -140,6 +141,7 @@ export class Replica {
       allowedConditions: [],
       agentProbesPerSecond: PROBES_PER_SECOND,
       impliedBy: (labels) => rules().dependents(labels),
+      claims: () => NO_CLAIMS,
       intolerantPod: () => undefined,
       podsRevision: () => servicePods.revision,
       clock,
@@ -248,6 +250,7 @@ export class Replica {
       startupGate: gateOptions,
       changes,
       historyWentBack: () => {},
+      ownersChanged: () => serviceRegistry.judge(),
     });
     const queries = new NodeQueries({ fleet, evaluator, skipped, changes, mayDecide, clock });
     const schedulerConfig = { scoreWeights: [], namespace: 'default', placing: { services: [] } };

@@ -69,10 +69,13 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   'coordinator/write': ['common', 'coordinator/kube', 'coordinator/decide/intent'],
   'coordinator/decide': [
     'common',
+    'coordinator/model/inventory',
     'coordinator/model/keys',
     'coordinator/model',
     'coordinator/kube',
+    'coordinator/state/services',
     'coordinator/state',
+    'coordinator/decide/rules',
     'coordinator/state/holds',
     'coordinator/decide/readiness',
     'coordinator/decide/labelers',

@@ -88,6 +88,7 @@ async function lead(context: ReplicaContext, replica: Replica, { tls }: Listener
   watches.relist(FRESH_LIST_MS);
   await until(() => watches.current(), clock, signal);
   if (signal.aborted || !leadershipState.leads()) return;
+  replica.ownersChanged();
   term.decide();
   fleet.markAll();
   if (keys.needsWholeNodes) return;

@@ -4,10 +4,12 @@ import { NodeQueries } from '../answer/console/node-queries.ts';
 import { NodeController, type PreparedPlan } from '../controller/node-controller.ts';
 import { Evaluator } from '../decide/evaluator.ts';
 import { ChangeLog } from '../decide/intent/changes.ts';
+import { LabelOwners } from '../decide/label-owners.ts';
 import type { LabelerOptions } from '../decide/labelers/index.ts';
 import { reservedKeys } from '../decide/labelers/pool-keys.ts';
 import { openRules } from '../decide/rules/files/rule-directory.ts';
 import type { RuleSet } from '../decide/rules/rule-set.ts';
+import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { asksFor } from '../model/services.ts';
 import { Scheduling } from '../scheduler/scheduling.ts';
 import { Fleet } from '../state/fleet.ts';
@@ -15,6 +17,7 @@ import { Holds } from '../state/holds/holds.ts';
 import { registerFleetMetrics } from '../state/metrics.ts';
 import type { ObservedPod } from '../state/observed-pod.ts';
 import { PodsByNamespace } from '../state/pods-by-namespace.ts';
+import { type KeyClaims, NO_CLAIMS } from '../state/services/acceptance.ts';
 import { ChangedNodes } from '../subscribers/changed-nodes.ts';
 import { createSubscribers } from '../subscribers/create-subscribers.ts';
 import { Ledger } from '../subscribers/ledger/ledger.ts';
@@ -45,9 +48,11 @@ export async function createReplica(context: ReplicaContext) {
   const mayDecide = () => leadershipState.mayDecide();
 
   // State.
-  const rules = await openRules(config, { keys, clock, logger });
+  const rules = await openRules(config, { keys: new KeyRegistry(config), clock, logger });
   const servicePods = new PodsByNamespace<ObservedPod>();
-  const serviceRegistry = createServiceRegistry(context, { servicePods, rules });
+  /** What others than NodeServices want is known with the fleet, which is made later. */
+  let claims: KeyClaims = NO_CLAIMS;
+  const serviceRegistry = createServiceRegistry(context, { servicePods, rules, claims: () => claims });
   const followCa = followRegistryFacadeCa(context, serviceRegistry);
   followCa();
   const services = () => serviceRegistry.services();
@@ -62,6 +67,13 @@ export async function createReplica(context: ReplicaContext) {
     annotationsOfInterest: keys.names('annotation'),
     clock,
   });
+
+  const labelOwners = new LabelOwners({
+    fleet,
+    reserved: reservedKeys(new KeyRegistry(config), config),
+    rules: () => rules?.files,
+  });
+  claims = labelOwners;
 
   // Decisions, and their way to the API server.
   const labelerOptions: Omit<LabelerOptions, 'mayTaint' | 'mayClear'> = {
@@ -193,6 +205,7 @@ export async function createReplica(context: ReplicaContext) {
   const statuses = config.dryRun ? [] : [...poolStatus.controllers, serviceStatus, holdStatus];
 
   // The controller, and the ways up to it.
+  let ownersChanged = () => {};
   const controller = new NodeController({
     fleet,
     evaluator,
@@ -202,6 +215,7 @@ export async function createReplica(context: ReplicaContext) {
     services,
     startupGate: labelerOptions.startupGate,
     subscribers: { ...subscribers, podsListed: () => serviceRegistry.judge() },
+    ownersChanged: () => ownersChanged(),
     mayDecide,
     historyWentBack: () => watches.relist(HISTORY_SETTLES_MS),
     clock,
@@ -210,6 +224,7 @@ export async function createReplica(context: ReplicaContext) {
   serviceRegistry.onChange((uids) => {
     if (servicesNeedWhole()) watchWhole();
     watches.servicesChanged();
+    if (settleRules() && rules) takeRules(rules.ruleSet);
     controller.servicesChanged(uids);
   });
   holds.onChange({
@@ -220,13 +235,30 @@ export async function createReplica(context: ReplicaContext) {
     },
   });
   let ruleLabels = rules?.ruleSet.labels ?? new Map<string, string>();
-  const rulesChanged = (next: RuleSet) => {
+  const takeRules = (next: RuleSet) => {
     if (next.needsWholeNodes) watchWhole();
     watches.want(next);
-    serviceRegistry.judge();
     controller.rulesChanged(ruleLabels, next.labels);
     ruleLabels = next.labels;
   };
+  /** Takes out of force what others have. Returns whether other rules are in force than before. */
+  const settleRules = (): boolean => {
+    keys.setOwners(labelOwners.owners());
+    const ownerOfLabel = (label: string) => keys.refusal('rule', 'label', label);
+    return rules?.refuse(labelOwners.refusedLines(services(), ownerOfLabel)) === true;
+  };
+  const rulesChanged = () => {
+    if (!rules) return;
+    serviceRegistry.judge();
+    settleRules();
+    takeRules(rules.ruleSet);
+  };
+  /** Decides anew who has which key, after what others want, or what is on Nodes, has changed. */
+  ownersChanged = () => {
+    serviceRegistry.judge();
+    if (settleRules() && rules) takeRules(rules.ruleSet);
+  };
+  let listedRevision = fleet.listedOrigins.revision;
 
   registerFleetMetrics(registry, {
     refusedPoolKeys: () => (leadershipState.leads() ? poolStatus.refusedKeys() : 0),
@@ -251,6 +283,7 @@ export async function createReplica(context: ReplicaContext) {
     holds,
     rules,
     rulesChanged,
+    ownersChanged: () => ownersChanged(),
     scheduling,
     ledger,
     news,
@@ -266,6 +299,8 @@ export async function createReplica(context: ReplicaContext) {
     followCa,
     /** Handles changes that only depend on time, while this replica decides. Call it once a second. */
     tick: () => {
+      if (fleet.listedOrigins.revision !== listedRevision) ownersChanged();
+      listedRevision = fleet.listedOrigins.revision;
       controller.tick();
       for (const node of scheduling.hintsDue()) hint(node);
       serviceRegistry.podsMayHaveChanged();

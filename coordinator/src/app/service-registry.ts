@@ -7,15 +7,20 @@ import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { gitpodServices, podsChecksOf, type Service, type ServiceTaint } from '../model/services.ts';
 import { type ObservedPod, podsOf } from '../state/observed-pod.ts';
 import type { PodsByNamespace } from '../state/pods-by-namespace.ts';
+import type { KeyClaims } from '../state/services/acceptance.ts';
 import { ServiceRegistry } from '../state/services/service-registry.ts';
 import type { ReplicaContext } from './replica-context.ts';
 
-type Given = { servicePods: PodsByNamespace<ObservedPod>; rules: RuleDirectory | undefined };
+type Given = {
+  servicePods: PodsByNamespace<ObservedPod>;
+  rules: RuleDirectory | undefined;
+  claims: () => KeyClaims;
+};
 
 /** The services that are in force, as the configuration and what is watched want it. */
 export function createServiceRegistry(
   { config, keys, clock, logger }: ReplicaContext,
-  { servicePods, rules }: Given,
+  { servicePods, rules, claims }: Given,
 ): ServiceRegistry {
   const kindsIn = podKinds(servicePods);
   return new ServiceRegistry({
@@ -27,7 +32,12 @@ export function createServiceRegistry(
     conditions: config.servicesConditions,
     allowedConditions: config.allowCondition,
     agentProbesPerSecond: config.agentProbesPerSecond,
-    impliedBy: (labels) => rules?.ruleSet.dependents(labels) ?? new Set(),
+    // A rule that gives a label to no Node yet is a newcomer: it is refused instead.
+    impliedBy: (labels) =>
+      new Set(
+        [...(rules?.files.dependents(labels) ?? [])].filter((key) => claims().isOnNodes('label', key, 'rule:service')),
+      ),
+    claims,
     intolerantPod: (service) => intolerantPod(service, kindsIn),
     podsRevision: () => servicePods.revision,
     clock,

@@ -95,7 +95,18 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
   const all = { ...NO_SUBSCRIBERS, ...subscribers };
   const historyWentBack = change.historyWentBack ?? (() => {});
   const controller = new NodeController({
-    ...{ fleet, evaluator, writer, changes, skipped, startupGate, subscribers: all, historyWentBack, ...shared },
+    ...{
+      fleet,
+      evaluator,
+      writer,
+      changes,
+      skipped,
+      startupGate,
+      subscribers: all,
+      historyWentBack,
+      ownersChanged: () => {},
+      ...shared,
+    },
   });
   const servicePods = fleet.servicePods.handlers('default');
   servicePods.onReplace([]);

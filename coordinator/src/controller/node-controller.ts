@@ -29,6 +29,8 @@ export type NodeControllerOptions = {
   startupGate: StartupGateOptions;
   /** Whether what is known is fit to decide by; until then nothing is planned. */
   mayDecide: () => boolean;
+  /** Other keys are wanted than before, or by others. */
+  ownersChanged: () => void;
   /** An answer shows an older version than was known: what is watched is of another history. */
   historyWentBack: () => void;
   clock: Clock;
@@ -86,6 +88,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   }
 
   poolsChanged(pools: ReadonlySet<string>): void {
+    this.#options.ownersChanged();
     this.#configured([...pools].map(labelsOfPool));
   }
 

@@ -9,6 +9,7 @@ import { agentSignsOf } from './agent-signs.ts';
 import { CsiNodes } from './csi-nodes.ts';
 import type { FreshnessTracker } from './freshness.ts';
 import { createIntern } from './intern.ts';
+import { ListedOrigins } from './listed-origins.ts';
 import { inventoryOf } from './machines.ts';
 import { type Collection, eventHandlersOf, NodeIndexer } from './node-indexer.ts';
 import type { NodeRecord } from './node-record.ts';
@@ -92,6 +93,7 @@ export class Fleet {
   readonly #agentPods: NodeIndexer<ObservedPod>;
   readonly #workspaces: NodeIndexer<ObservedWorkspace>;
   readonly poolLabelSets: PoolLabelSets;
+  readonly listedOrigins = new ListedOrigins();
   /** When Nodes came that the first list did not have, by the monotonic clock. */
   readonly #cameMs = new Map<string, number>();
   #hasNodes = false;
@@ -183,7 +185,6 @@ export class Fleet {
   get csiNodeHandlers() {
     return eventHandlersOf(this.csiNodes);
   }
-
   get agentPodHandlers() {
     return eventHandlersOf(this.#agentPods);
   }
@@ -283,7 +284,8 @@ export class Fleet {
     const now = this.#options.clock.monotonic();
     const { state } = freshness.of(record);
     const before = sessions.content?.services;
-    const podCreatedMs = identity.pod && this.#agentPodOn(name, identity.pod.uid)?.createdAtMs;
+    const podCreatedMs =
+      identity.pod && this.#agentPods.on(name).find(({ uid }) => uid === identity.pod?.uid)?.createdAtMs;
     const admission = sessions.admit(report, { ...identity, podCreatedMs }, now);
     if (admission === 'ignored' || admission === 'superseded') return admission;
     // An agent whose content is not here is alive, but vouches for nothing until it has sent it.
@@ -386,7 +388,7 @@ export class Fleet {
     for (const node of this.#term.machines.tick(now)) this.#changed(node, false);
   }
 
-  /** Names of the guards that keep silence, of agents and of reporters, from being held against nodes. */
+  /** Names of the guards that keep silence from being held against nodes. */
   activeGuards(): string[] {
     return [...this.freshness.activeGuards(), ...this.#term.reporters.activeGuards()];
   }
@@ -429,6 +431,7 @@ export class Fleet {
   }
 
   #nodeChanged({ name, previous, next }: NodeChange): void {
+    this.listedOrigins.changed(previous, next);
     const isOther = previous?.uid !== next?.uid;
     if (previous && isOther) {
       this.#term.end(name);
@@ -470,10 +473,6 @@ export class Fleet {
     const known = { name, uid: node.uid, pool: this.#poolOf(name), cameMs: this.#cameMs.get(name), isNew: !wasThere };
     this.#term.begin(known, signs, this.#options.clock.monotonic());
     this.#noteOtherPools(name);
-  }
-
-  #agentPodOn(node: string, podUid: string): ObservedPod | undefined {
-    return this.#agentPods.on(node).find(({ uid }) => uid === podUid);
   }
 
   #expectAgent(node: string): void {

@@ -113,7 +113,7 @@ describe('a key of a Node', () => {
     expect(observe({ metadata: { managedFields } }).shared).toEqual(new Set(['a']));
   });
 
-  test('has no owner where managedFields were reset, and is ours where the list says so', () => {
+  test('has no owner where managedFields were reset, and is ours where it is listed', () => {
     const annotations = { 'rollcall.dev/keys': '{"label:a":"device","label:b":"rule","label:gone":"rule"}' };
     const labels = { a: '1', b: '1', c: '1' };
     const ownerless = (...managedFields: object[]) =>

@@ -33,7 +33,7 @@ export type NodeSnapshot = {
   /** Of the agent that reported last, empty where it does not tell; `undefined` while none has spoken to this replica. */
   agentVersion: string | undefined;
   ownedAnnotations: ReadonlySet<string>;
-  /** Labels that rollcall applied, or lists and nobody owns, and which of them another manager owns as well. */
+  /** Labels that rollcall applied, or lists and that have no owner, and which of them another manager owns as well. */
   ownedLabels: ReadonlySet<string>;
   sharedLabels: ReadonlySet<string>;
   /** Types of conditions that rollcall applied. */

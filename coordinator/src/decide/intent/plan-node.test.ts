@@ -334,7 +334,7 @@ function shownOn(node: ObservedNode, kind: Claim['kind'], key: string): string |
     .reduce<string | undefined>((all, effect) => `${all ?? ''}${effect}`, undefined);
 }
 
-describe('a label of ours that nobody owns, since managedFields were reset', () => {
+describe('a label of ours without an owner, since managedFields were reset', () => {
   const node = (owned: string[]) => ({
     ...observed({ k: 'true', other: 'x' }, owned),
     annotations: { 'rollcall.dev/keys': '{"label:k":"device"}' },

@@ -46,7 +46,7 @@ export function impliedLabels(rules: () => Rules, keys: KeyRegistry, services: (
       const { implied, unknown } = all.evaluate(groundsOf(node, wishes, listed, all), node.inventory);
       const isOurs = (key: string) => listed.has(key) || node.ownedLabels.has(key);
       const isOthers = (key: string) =>
-        keys.entryOf('label', key) !== undefined || (wishes.has(key) && wishes.get(key)?.stance !== 'absent');
+        keys.refusal('rule', 'label', key) !== undefined || (wishes.has(key) && wishes.get(key)?.stance !== 'absent');
       const builtOnServices = ofServices(all, node);
       const own = (key: string) =>
         ({

@@ -26,7 +26,7 @@ describe('a label of a pool is refused', () => {
     ['nodepool.banzaicloud.io/name', 'names the pool of a node'],
     ['karpenter.sh/nodepool', 'identifies a pool or a node'],
     ['nodepool.banzaicloud.io/managed-labels', 'is the annotation that lists the labels of pools'],
-    [WS_DAEMON_LABEL, 'is set by rollcall for another reason'],
+    [WS_DAEMON_LABEL, 'belongs to the service ws-daemon of Gitpod'],
     ['device.rollcall.dev/edgetpu', 'is set by rollcall for another reason'],
     ['fact.rollcall.dev/os', 'is set by rollcall for another reason'],
     ['beta.devicetree.org/x', 'is set by rollcall for another reason'],

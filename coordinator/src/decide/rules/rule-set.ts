@@ -2,7 +2,7 @@ import { globMatches } from '../../model/inventory/glob.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
 import { type Predicate, questionOf } from '../../model/inventory/predicate.ts';
 import { type Found, judgeRule, NOT_IMPLIED, type RuleInputs } from './judge-rule.ts';
-import type { RuleProblem } from './parse-rule-file.ts';
+import type { Condition, RuleProblem } from './parse-rule-file.ts';
 import { graphOf, type Rule, type RuleGraph } from './rule-graph.ts';
 import { type LimitedRules, limitRules } from './rule-limits.ts';
 
@@ -13,6 +13,9 @@ export type Implications = {
   /** Labels that are unknown now, with the reason; they stay as they are. */
   unknown: ReadonlyMap<string, string>;
 };
+
+/** Says why a line may not be in force because of what others have, or nothing. */
+export type RefuseLine = (rule: Rule, condition: Condition) => string | undefined;
 
 /** The maximum number of questions that agents answer. */
 const QUESTIONS_MAX = 64;

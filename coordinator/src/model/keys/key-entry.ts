@@ -10,6 +10,8 @@ export type KeyEntry = {
   keys: { name: string } | { prefix: string } | { listedIn: string };
   /** As the claims have it. */
   labeler: string;
+  /** For people: the service that has it. */
+  owner?: string;
   /** README.md of the labelers explains it; `theirs` is what people write, and rollcall only reads. */
   ownership: 'exclusive' | 'forced' | 'shared' | 'theirs';
   /** Of a taint or condition: where it is kept as it should be all the time, for which whole Nodes are watched; else it is removed. */

@@ -16,7 +16,7 @@ describe('a service that comes and goes', () => {
     const before = keys.revision;
     keys.setService(CACHE);
     expect(keys.revision).toBeGreaterThan(before);
-    expect(keys.refusal('pool', 'label', LABEL)).toBe('is set by rollcall for another reason');
+    expect(keys.refusal('pool', 'label', LABEL)).toBe('belongs to the service cache of Gitpod');
     expect(keys.entryOf('taint', TAINT)).toMatchObject({ labeler: 'readiness', ownership: 'exclusive' });
     const known = keys.revision;
     keys.removeService('cache');

@@ -5,12 +5,16 @@ import { KNOWN_TAINT_PREFIXES, WORKSPACE_NODE_LABELS } from '@rollcall/common/we
 import type { Asker, KeyConfig, KeyEntry, KeyKind, ServiceKeys } from './key-entry.ts';
 import { OWN_KEYS, serviceKeys } from './own-keys.ts';
 
+/** Who has a label that several want; `name` is for people. */
+export type LabelOwner = { kind: Asker; name: string };
+
 /** Who decides about which key of a Node: what rollcall has by name, and the keys of services, which come and go. */
 export class KeyRegistry {
   readonly #config: KeyConfig;
   readonly #services = new Map<string, readonly KeyEntry[]>();
   /** By kind and key. */
   #names: ReadonlyMap<string, KeyEntry> = new Map();
+  #owners: ReadonlyMap<string, LabelOwner> = new Map();
   #revision = 0;
 
   constructor(config: KeyConfig) {
@@ -55,7 +59,18 @@ export class KeyRegistry {
     if (kind === 'label' && IDENTITY_LABELS.includes(key)) return 'identifies a pool or a node';
     if (kind === 'label' && asker !== 'pool' && WORKSPACE_NODE_LABELS.includes(key))
       return 'selects the nodes of workspaces';
-    return this.entryOf(kind, key) ? 'is set by rollcall for another reason' : undefined;
+    const entry = this.entryOf(kind, key);
+    if (entry) return entry.owner === undefined ? 'is set by rollcall for another reason' : `belongs to ${entry.owner}`;
+    const owner = kind === 'label' ? this.#owners.get(key) : undefined;
+    return owner !== undefined && owner.kind !== asker ? `belongs to ${owner.name}` : undefined;
+  }
+
+  /** Sets who has labels that pools and rules both want. Those of services are in the entries. */
+  setOwners(owners: ReadonlyMap<string, LabelOwner>): void {
+    const isKnown = ([key, { name }]: [string, LabelOwner]) => this.#owners.get(key)?.name === name;
+    if (owners.size === this.#owners.size && [...owners].every(isKnown)) return;
+    this.#owners = owners;
+    this.#revision += 1;
   }
 
   /** Whether a label says that a service is ready. */

@@ -173,7 +173,8 @@ export const LISTING_ANNOTATIONS: ReadonlySet<string> = new Set(
 );
 
 export function serviceKeys({ name, publish: { label, taint, condition }, origin }: ServiceKeys): KeyEntry[] {
-  const base = { labeler: 'readiness', ownership: 'exclusive', prune: 'remove' } as const;
+  const owner = origin.kind === 'object' ? `the NodeService ${name}` : `the service ${name} of Gitpod`;
+  const base = { labeler: 'readiness', owner, ownership: 'exclusive', prune: 'remove' } as const;
   const entries: KeyEntry[] = [];
   if (label !== undefined) {
     entries.push({ ...base, kind: 'label', keys: { name: label }, value: '`true`', presentWhile: `${name} is ready` });

@@ -1,11 +1,12 @@
 import { SERVICE_LIST_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
 import type { NodeService } from '../../kube/objects.ts';
+import type { Claimant } from '../../model/keys/key-owner.ts';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import { observePod } from '../observed-pod.ts';
 import { serviceList } from '../probe-targets.ts';
-import { type AcceptanceOptions, refusalsOf } from './acceptance.ts';
+import { type AcceptanceOptions, NO_CLAIMS, refusalsOf } from './acceptance.ts';
 import { type ObservedNodeService, observeNodeService } from './node-service.ts';
 
 const GITPOD = serviceOf();
@@ -28,6 +29,7 @@ const OPTIONS: AcceptanceOptions = {
   allowedConditions: [],
   agentProbesPerSecond: 1000,
   impliedBy: () => new Set(),
+  claims: () => NO_CLAIMS,
   intolerantPod: () => undefined,
 };
 
@@ -369,3 +371,48 @@ function podOf(podIP: string) {
   const metadata = { name: podIP, uid: podIP, namespace: 'default', resourceVersion: '1', labels: { a: 'b' } };
   return observePod({ metadata, spec: { nodeName: 'n' }, status: { podIP, hostIP: podIP } });
 }
+
+describe('a key that several want', () => {
+  const LABEL = 'example.com/tier';
+  const [older, younger] = ['2026-01-01T00:00:00Z', '2026-02-01T00:00:00Z'];
+  const tier = (name: string, createdAt: string) => object(name, { publish: { label: LABEL } }, createdAt);
+  const RULE = { name: 'the rule example.com/tier', createdAtMs: Number.POSITIVE_INFINITY, isOnNodes: false };
+  const POOL = { name: 'NodePoolLabels rollcall/gold', createdAtMs: Date.parse(older), isOnNodes: false };
+  /** `listed`: origins that Nodes list the label with. */
+  const messageOf = (objects: readonly ObservedNodeService[], others: readonly Claimant[], listed: string[] = []) => {
+    const isOnNodes = (_kind: string, _key: string, origin: string) => listed.includes(origin);
+    const claims = () => ({ claimantsOf: () => others, isOnNodes });
+    return [...refusalsOf(objects, { ...OPTIONS, claims })].flatMap(([{ name }, refusal]) =>
+      refusal ? [`${name}: ${refusal.message}`] : [],
+    );
+  };
+  const taken = (name: string, owner: string) => [`${name}: The label ${LABEL} already belongs to ${owner}`];
+
+  test('stays with a pool or a rule that has it on Nodes, whoever is older', () => {
+    for (const each of [POOL, RULE]) {
+      expect(messageOf([tier('a', '2020-01-01T00:00:00Z')], [{ ...each, isOnNodes: true }])).toEqual(
+        taken('a', `${each.name}, which has it on Nodes`),
+      );
+    }
+  });
+
+  test('belongs to the oldest where it is on no Node, and to any object before a rule', () => {
+    expect(messageOf([tier('a', younger)], [POOL])).toEqual(taken('a', `${POOL.name}, which is older`));
+    expect(messageOf([tier('a', '2020-01-01T00:00:00Z')], [POOL])).toEqual([]);
+    expect(messageOf([tier('a', younger)], [RULE])).toEqual([]);
+  });
+
+  test('stays with a NodeService that has it on Nodes, also where one that was created before is edited to want it', () => {
+    const both = [tier('old', older), tier('young', younger)];
+    expect(messageOf(both, [], ['service:young'])).toEqual(
+      taken('old', 'the NodeService young, which has it on Nodes'),
+    );
+    expect(messageOf(both, [], ['service:young', 'service:old'])).toEqual(
+      taken('young', 'the NodeService old, which is older'),
+    );
+    expect(messageOf(both, [])).toEqual(taken('young', 'the NodeService old, which is older'));
+    expect(messageOf([tier('a', younger)], [{ ...POOL, isOnNodes: true }], ['service:a'])).toEqual(
+      taken('a', `${POOL.name}, which is older`),
+    );
+  });
+});

@@ -8,6 +8,7 @@ import {
   REPAIR_CONDITIONS,
   SERVICE_LABEL_PREFIX,
 } from '@rollcall/common/well-known.ts';
+import { type Claimant, ownerOf } from '../../model/keys/key-owner.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { keysOfSelector } from '../../model/label-selector.ts';
 import { conditionChecksOf, type Service, type ServiceCheck, singleChecksOf } from '../../model/services.ts';
@@ -102,6 +103,17 @@ function selectsBy(key: string, what: string): Refusal {
   return { reason: 'SelectsByService', message: `nodeSelector names ${key}, which ${what}` };
 }
 
+/** Who besides NodeServices wants keys of Nodes, and who has them there. */
+export type KeyClaims = {
+  /** Those that want a label, other than NodeServices. */
+  claimantsOf: (label: string) => readonly Claimant[];
+  /** Whether some Node lists the key with this origin. */
+  isOnNodes: (kind: Key['kind'], key: string, origin: string) => boolean;
+};
+
+/** NodeServices alone want keys, and nothing is on Nodes. */
+export const NO_CLAIMS: KeyClaims = { claimantsOf: () => [], isOnNodes: () => false };
+
 export type AcceptanceOptions = {
   /** Those that are known without being written: they have their names and keys before all others. */
   builtIn: readonly Service[];
@@ -119,6 +131,8 @@ export type AcceptanceOptions = {
   agentProbesPerSecond: number;
   /** Labels that rules imply where these are there. */
   impliedBy: (labels: readonly string[]) => ReadonlySet<string>;
+  /** Who else wants the keys, and who has them on Nodes. */
+  claims: () => KeyClaims;
   /** A pod of the service that does not tolerate its taint. */
   intolerantPod: (service: Service) => string | undefined;
 };
@@ -149,7 +163,28 @@ export function refusalsOf(
   objects: readonly ObservedNodeService[],
   options: AcceptanceOptions,
 ): Map<ObservedNodeService, Refusal | undefined> {
-  const owners = new Map<string, string>();
+  const claims = options.claims();
+  const rivals = Map.groupBy(
+    objects.flatMap((object) => keysOf(object.service).map((key) => ({ id: idOf(key), key, object }))),
+    ({ id }) => id,
+  );
+  const refusals = new Map<ObservedNodeService, Refusal | undefined>();
+  const claimantOf = ({ service, uid, createdAtMs }: ObservedNodeService, { kind, key }: Key): Claimant => ({
+    name: `the NodeService ${service.name}`,
+    createdAtMs,
+    isOnNodes: claims.isOnNodes(kind, key, `service:${uid}`),
+  });
+  /** The owner of a key among all that want it; those that are refused for something else want nothing. */
+  const keyTaken = (key: Key, object: ObservedNodeService): Refusal | undefined => {
+    const own = claimantOf(object, key);
+    const others = (rivals.get(idOf(key)) ?? []).flatMap((each) =>
+      each.object === object || refusals.get(each.object) ? [] : claimantOf(each.object, key),
+    );
+    const owner = ownerOf([own, ...others, ...(key.kind === 'label' ? claims.claimantsOf(key.key) : [])]);
+    if (owner === undefined || owner === own) return undefined;
+    const why = owner.isOnNodes && !own.isOnNodes ? 'which has it on Nodes' : 'which is older';
+    return { reason: 'KeyTaken', message: `The ${key.kind} ${key.key} already belongs to ${owner.name}, ${why}` };
+  };
   const names = new Set(options.builtIn.map(({ name }) => name));
   const budgets = new NodeBudgets(options.agentProbesPerSecond);
   const circles = new Circles(options.impliedBy);
@@ -158,7 +193,6 @@ export function refusalsOf(
     budgets.take(service);
     circles.add(service);
   }
-  const refusals = new Map<ObservedNodeService, Refusal | undefined>();
   for (const object of objects.toSorted(byAge)) {
     const { service } = object;
     const refusal =
@@ -171,7 +205,7 @@ export function refusalsOf(
       noExecute(service, options) ??
       withoutConditions(service, options) ??
       firstOf(keysOf(service), (key) => refusalOfKey(key, options)) ??
-      firstOf(keysOf(service), (key) => keyTaken(key, owners)) ??
+      firstOf(keysOf(service), (key) => keyTaken(key, object)) ??
       circles.refusal(service) ??
       conditionCircle(service, conditions) ??
       intolerant(service, options) ??
@@ -180,7 +214,6 @@ export function refusalsOf(
     if (refusal) continue;
     budgets.take(service);
     circles.add(service);
-    for (const key of keysOf(service)) owners.set(idOf(key), service.name);
     use(conditions, service);
   }
   return refusals;
@@ -276,15 +309,6 @@ function problemOfCondition(type: string, { allowedConditions }: AcceptanceOptio
   if (LIFECYCLE_CONDITIONS.includes(type)) return 'is reserved for those who drain and maintain nodes';
   if (!REPAIR_CONDITIONS.includes(type) || allowedConditions.includes(type)) return undefined;
   return 'makes Karpenter replace nodes, and is not listed in --allow-condition';
-}
-
-function keyTaken(key: Key, owners: ReadonlyMap<string, string>): Refusal | undefined {
-  const owner = owners.get(idOf(key));
-  if (owner === undefined) return undefined;
-  return {
-    reason: 'KeyTaken',
-    message: `The ${key.kind} ${key.key} already belongs to the NodeService ${owner}, which is older`,
-  };
 }
 
 function intolerant(service: Service, { intolerantPod }: AcceptanceOptions): Refusal | undefined {

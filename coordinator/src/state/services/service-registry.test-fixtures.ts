@@ -3,6 +3,7 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import type { NodeService } from '../../kube/objects.ts';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
+import { NO_CLAIMS } from './acceptance.ts';
 import { type ObservedNodeService, observeNodeService } from './node-service.ts';
 import { ServiceRegistry } from './service-registry.ts';
 
@@ -41,6 +42,7 @@ export function stage(builtIn: readonly Service[] = []) {
     allowedConditions: [],
     agentProbesPerSecond: 50,
     impliedBy: () => new Set(),
+    claims: () => NO_CLAIMS,
     intolerantPod: ({ name }) => {
       const isInView = serviceRegistry.watched().some((service) => service.name === name);
       return isInView && !pods.tolerate ? 'default/pod' : undefined;

@@ -10,7 +10,7 @@ import type { CoordinatorConfig } from '../../../model/config.ts';
 import type { KeyRegistry } from '../../../model/keys/key-registry.ts';
 import { labelOfFile, parseRuleFile, type Refuse, type RuleProblem } from '../parse-rule-file.ts';
 import type { Rule } from '../rule-graph.ts';
-import { RuleSet } from '../rule-set.ts';
+import { type RefuseLine, RuleSet } from '../rule-set.ts';
 import { areSame, type Look, problemsOf, rulesAfter, sameLook } from './scan.ts';
 import { isIgnoredName, RULE_FILE_BYTES_MAX, TOO_LARGE, TreeReader } from './tree-reader.ts';
 
@@ -122,7 +122,9 @@ export class RuleDirectory {
   readonly #reader: TreeReader;
   #accepted: Look;
   #rules: Rule[];
+  #files: RuleSet;
   #ruleSet: RuleSet;
+  #refuseLine: RefuseLine = () => undefined;
   #problems: readonly RuleProblem[] = [];
   readonly #loggedIgnored = new Set<string>();
 
@@ -150,13 +152,47 @@ export class RuleDirectory {
     this.#reader = reader;
     this.#accepted = look;
     this.#rules = rules;
+    this.#files = ruleSet;
     this.#ruleSet = ruleSet;
     this.#report();
     this.#reportIgnored();
   }
 
+  /** The rules that are in force. */
   get ruleSet(): RuleSet {
     return this.#ruleSet;
+  }
+
+  /** All rules of the files, those included that are refused because of others. */
+  get files(): RuleSet {
+    return this.#files;
+  }
+
+  /** Takes lines out of force that others stand in the way of. Returns whether other rules are in force than before. */
+  refuse(refuseLine: RefuseLine): boolean {
+    this.#refuseLine = refuseLine;
+    const before = this.#ruleSet;
+    const rules = this.#files.rules.map((rule) => this.#inForce(rule));
+    const isAsBefore = isDeepStrictEqual(rules, before.rules);
+    if (!isAsBefore)
+      this.#ruleSet = rules.every((rule, at) => rule === this.#files.rules[at]) ? this.#files : new RuleSet(rules);
+    this.#report();
+    return !isAsBefore;
+  }
+
+  #inForce(rule: Rule): Rule {
+    const { conditions } = rule;
+    const kept = conditions?.filter((condition) => this.#refuseLine(rule, condition) === undefined);
+    return kept?.length === conditions?.length ? rule : { ...rule, conditions: kept };
+  }
+
+  #refused(): RuleProblem[] {
+    return this.#files.rules.flatMap((rule) =>
+      (rule.conditions ?? []).flatMap((condition) => {
+        const problem = this.#refuseLine(rule, condition);
+        return problem === undefined ? [] : [{ file: rule.file, line: condition.line, problem }];
+      }),
+    );
   }
 
   /** The problems of the files now, sorted by path. */
@@ -249,10 +285,11 @@ export class RuleDirectory {
   async #accept(look: Look, onChange: (rules: RuleSet) => void): Promise<void> {
     const rules = rulesAfter(look, this.#rules);
     const isChanged = !areSame(rules, this.#rules);
-    const ruleSet = isChanged ? await new Slices().run(RuleSet.build(rules)) : this.#ruleSet;
+    const ruleSet = isChanged ? await new Slices().run(RuleSet.build(rules)) : this.#files;
     this.#accepted = look;
     if (isChanged) {
       this.#rules = rules;
+      this.#files = ruleSet;
       this.#ruleSet = ruleSet;
       this.#options.logger.info({ rules: rules.length }, 'Took over changed rule files');
     }
@@ -268,7 +305,7 @@ export class RuleDirectory {
   }
 
   #report(): void {
-    const problems = [...problemsOf(this.#accepted), ...this.#ruleSet.problems];
+    const problems = [...problemsOf(this.#accepted), ...this.#ruleSet.problems, ...this.#refused()];
     if (isDeepStrictEqual(problems, this.#problems)) return;
     this.#problems = problems;
     const { logger } = this.#options;
