@@ -5,6 +5,7 @@ import type { Fleet } from '../state/fleet.ts';
 import type { NodeHolds } from '../state/holds/holds.ts';
 import type { NodeRecord } from '../state/node-record.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
+import { ConditionTexts } from './condition-texts.ts';
 import { FirstTaints } from './first-taints.ts';
 import { GateWaits } from './gate-waits.ts';
 import { BlastRadius, guardRemoval, type HeldWithdrawals, type Note } from './guards/blast-radius.ts';
@@ -47,6 +48,7 @@ export type Observation = {
 /** The memory of one term that decisions depend on. Each term begins with a new one. */
 class Memory {
   readonly observer = new ObserverGuard();
+  readonly texts = new ConditionTexts();
   readonly blastRadius: BlastRadius;
   readonly readiness: ReadinessTracker;
   readonly gates: GateWaits;
@@ -124,7 +126,7 @@ export class Evaluator {
     const record = fleet.record(name);
     const snapshot = fleet.snapshot(name);
     if (!node || !record || !snapshot) return undefined;
-    const { readiness, gates } = this.#memory;
+    const { readiness, gates, texts } = this.#memory;
     const now = momentOf(this.#options.clock);
     const judgements = readiness.judge(record, snapshot, now);
     const ageMs = now.wallMs - snapshot.createdAtMs;
@@ -134,6 +136,7 @@ export class Evaluator {
       holds: holdsOn(name),
       ageMs,
       waitedMs: gates.waitedMs(record, ageMs, now.monotonicMs),
+      textsDue: texts.isDue(record, now.monotonicMs),
       schedulingHint: this.#hints.get(record),
       takenLabels: this.#taken?.of(record),
     };
@@ -196,6 +199,8 @@ export class Evaluator {
 
   /** A write of the plan was answered: labels that went may lead to evictions. */
   wrote({ record, node, evaluated, intent, plan }: Decision, answer: ObservedNode): void {
+    const isTold = plan?.conditions?.write === 'apply' && plan.conditions.news.length > 0 && answer.conditions;
+    if (isTold) this.#memory.texts.wrote(record, this.#options.clock.monotonic());
     if (!this.#taken) return;
     const keys = plan?.withdrawal?.labels ?? [];
     const causes = new Map(keys.map((key) => [key, intent.get(entryKey({ kind: 'label', key }))?.cause]));
@@ -228,8 +233,9 @@ export class Evaluator {
   /** Nodes on which a service is no longer held back, or that have waited long enough at the startup gate. */
   due(): { released: readonly string[]; waited: readonly string[] } {
     const nowMs = this.#options.clock.monotonic();
-    const { readiness, gates } = this.#memory;
-    return { released: [...readiness.released(nowMs), ...this.unguarded()], waited: gates.due(nowMs) };
+    const { readiness, gates, texts } = this.#memory;
+    const waited = [...gates.due(nowMs), ...texts.tick(nowMs)];
+    return { released: [...readiness.released(nowMs), ...this.unguarded()], waited };
   }
 
   /** Nodes on which a guard no longer delays anything. */

@@ -31,7 +31,7 @@ export function writtenKeys(write: Write, seen: SeenNode | undefined, { metadata
     case 'taints':
       return writtenTaints(write.taints, spec?.taints ?? []);
     case 'conditions':
-      return writtenConditions(write.conditions, status?.conditions ?? []);
+      return writtenConditions(write.conditions, seen?.conditions ?? [], status?.conditions ?? []);
   }
 }
 
@@ -73,15 +73,22 @@ function writtenTaints({ add, remove }: TaintChange, after: readonly Taint[]): W
   ];
 }
 
-function writtenConditions(change: ConditionChange, after: readonly NodeCondition[]): WrittenKey[] {
-  const statusOf = (all: readonly NodeCondition[], key: string) => all.find(({ type }) => type === key)?.status;
+function writtenConditions(
+  change: ConditionChange,
+  before: readonly Pick<NodeCondition, 'type' | 'status'>[],
+  after: readonly NodeCondition[],
+): WrittenKey[] {
+  const statusOf = (all: readonly Pick<NodeCondition, 'type' | 'status'>[], key: string) =>
+    all.find(({ type }) => type === key)?.status;
   const written = (key: string, wanted: string | undefined): WrittenKey => {
     const keepsAway = wanted !== undefined && wanted !== 'True';
     return { kind: 'condition', key, wanted, held: statusOf(after, key) === wanted, keepsAway };
   };
   if (change.write === 'disown') return [];
   if (change.write === 'remove') return change.conditions.map(({ type }) => written(type, undefined));
-  return change.news.map((type) => written(type, statusOf(change.conditions, type)));
+  // A text that changes by itself is no sign that the condition was changed back.
+  const isChange = (type: string) => statusOf(before, type) !== statusOf(change.conditions, type);
+  return change.news.filter(isChange).map((type) => written(type, statusOf(change.conditions, type)));
 }
 
 /** The change without taints that must wait; `undefined` when nothing is left of it. */

@@ -93,8 +93,8 @@ describe('a condition that is wanted', () => {
     });
   });
 
-  test('takes the place of another reason, with the time of the status, where it is told to', () => {
-    const late = condition(A, { value: 'False', news: { ...NEWS, reason: 'Late', replacesReason: true } });
+  test('takes the place of another reason or message, with the time of the status, where it is told to', () => {
+    const late = condition(A, { value: 'False', news: { ...NEWS, reason: 'Late', replacesText: true } });
     const shown = { ...there(A, 'False'), reason: 'Before' };
     const given = node({ there: [shown], listed: [A], ours: [A] });
     const said = {
@@ -105,8 +105,9 @@ describe('a condition that is wanted', () => {
       lastTransitionTime: shown.lastTransitionTime,
     };
     expect(plan(given, [late])?.conditions).toMatchObject({ conditions: [said], news: [A] });
-    const after = node({ there: [{ ...shown, reason: 'Late' }], listed: [A], ours: [A] });
-    expect(plan(after, [late])?.conditions).toBeUndefined();
+    const after = (message: string) => node({ there: [{ ...shown, reason: 'Late', message }], listed: [A], ours: [A] });
+    expect(plan(after('now'), [late])?.conditions).toBeUndefined();
+    expect(plan(after('then'), [late])?.conditions).toMatchObject({ conditions: [said], keepsAway: false });
   });
 
   test('remembers the conditions of ours that were there, and no others', () => {

@@ -61,6 +61,8 @@ class Applied {
   readonly conditions: NodeCondition[] = [];
   readonly types = new Set<string>();
   readonly news: string[] = [];
+  /** Those of the news whose status stays as it is. */
+  readonly #texts = new Set<string>();
   readonly foreign: SkippedKey[] = [];
   readonly #before: NodeCondition[] = [];
   readonly #waiting: NodeCondition[] = [];
@@ -93,7 +95,7 @@ class Applied {
     if (cause === 'foreign') return;
     if (cause !== undefined) {
       if (there && this.#owners.ours.has(key)) this.#put(asItIs(there));
-    } else if (there?.status === value && (!news?.replacesReason || there.reason === news.reason)) {
+    } else if (there?.status === value && (!news?.replacesText || isSameText(there, news))) {
       this.#put(asItIs(there));
     } else if (news) {
       const { reason, message } = news;
@@ -101,6 +103,7 @@ class Applied {
       const lastTransitionTime = isSame ? there.lastTransitionTime : news.at;
       if (!this.#put({ type: key, status: value, reason, message, lastTransitionTime })) return;
       this.news.push(key);
+      if (isSame) this.#texts.add(key);
       if (there && this.#owners.ours.has(key)) this.#before.push(asItIs(there));
       if (there && (!this.#owners.ours.has(key) || this.#owners.touched.has(key))) this.#force = true;
     }
@@ -113,7 +116,9 @@ class Applied {
       news: this.news,
       before: this.#before,
       force: this.#force,
-      keepsAway: this.conditions.some(({ type, status }) => status !== 'True' && this.news.includes(type)),
+      keepsAway: this.conditions.some(
+        ({ type, status }) => status !== 'True' && this.news.includes(type) && !this.#texts.has(type),
+      ),
       due,
       waiting: this.#waiting,
     };
@@ -130,6 +135,10 @@ class Applied {
     this.types.add(type);
     return true;
   }
+}
+
+function isSameText(there: ObservedCondition, { reason, message }: { reason: string; message: string }): boolean {
+  return there.reason === reason && there.message === message;
 }
 
 function isGone({ stance }: IntentEntry): boolean {

@@ -21,7 +21,7 @@ export type Claim = {
   cause: Cause;
   /** Why rollcall sets the key at all, as listed on the Node. Annotations have no origin. */
   origin?: Origin;
-  /** Reason and message of a wanted condition, used if its status changes. The value of the claim is the status. */
+  /** Reason and message of a wanted condition. The value of the claim is the status. */
   news?: ConditionNews;
   /** Since when the stance is so, by the wall clock, if it depends on the readiness of a service. */
   sinceMs?: number;
@@ -33,15 +33,15 @@ export type Claim = {
   isLeft?: true;
 };
 
-/** The fields of a condition besides its status, set when the status changes. */
+/** The fields of a condition besides its status. */
 type ConditionNews = {
   /** The reason in CamelCase. */
   reason: string;
   message: string;
   /** RFC 3339. */
   at: string;
-  /** It also takes the place of another reason while the status stays as it is. */
-  replacesReason?: true;
+  /** Reason and message also take the place of others while the status stays as it is. */
+  replacesText?: true;
 };
 
 /** A node at one moment, and what was made of its services. */
@@ -51,6 +51,8 @@ export type EvaluatedNode = NodeSnapshot & {
   ageMs: number;
   /** How long the node has waited where it has the startup taint; `gate-waits.ts` counts it. */
   waitedMs?: number;
+  /** Whether texts of conditions may change by themselves now. */
+  textsDue?: boolean;
   /** When kube-scheduler was to be told to try again here, by this replica; RFC 3339. */
   schedulingHint?: string | undefined;
   /** Labels that this replica removed, with the values that they had, of which the node may not tell yet. */

@@ -76,3 +76,17 @@ test('what may be of a NodeService stays while these are not known, and nothing 
     'after-rules keep shared label unlisted unknown flag',
   ]);
 });
+
+test('a taint below the prefix of NodeServices goes although the list was removed, but no taint of a service in force', () => {
+  const taints = ['service.rollcall.dev/gone', 'readiness.k8s.io/theirs', 'example.com/theirs'].map((key) => ({
+    key,
+    effect: 'NoSchedule',
+  })) as NonNullable<EvaluatedNode['taints']>;
+  expect(claims({}, { taints })).toEqual([
+    'after-rules absent exclusive taint service.rollcall.dev/gone configuration flag',
+  ]);
+  expect(claims({}, { taints, servicesKnown: false })).toEqual([
+    'after-rules keep exclusive taint service.rollcall.dev/gone unknown flag',
+  ]);
+  expect(claims({}, { taints, claimed: ['taint:service.rollcall.dev/gone'] })).toEqual([]);
+});

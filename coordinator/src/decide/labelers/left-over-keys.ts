@@ -1,4 +1,6 @@
+import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
+import type { TaintEffect } from '../../model/services.ts';
 import {
   isOfRule,
   isOfService,
@@ -67,7 +69,10 @@ function reasonOf(origin: Origin): string {
   return origin === 'fact' ? '--fact-labels no longer names it' : NOTHING_ASKS;
 }
 
-/** Labels and conditions that field ownership alone shows to be rollcall's. */
+/**
+ * Keys that the Node does not list, since the list was removed, and that are rollcall's all the same: labels and conditions by
+ * field ownership, taints by a prefix that NodeServices alone use.
+ */
 function unlisted(node: EvaluatedNode, claimed: Claimed, keys: KeyRegistry): Claim[] {
   const isOpen = (kind: ListedKind) => (key: string) =>
     !claimed.has(listedKey(kind, key)) && !keysOn(node).has(listedKey(kind, key));
@@ -82,5 +87,20 @@ function unlisted(node: EvaluatedNode, claimed: Claimed, keys: KeyRegistry): Cla
   const conditions = [...node.ownedConditions]
     .filter((key) => isOpen('condition')(key) && !keys.isUntouchable('condition', key))
     .map((key): Claim => ({ ...stand, kind: 'condition', key, value: '', ownership: 'shared', origin: 'service:' }));
-  return [...labels, ...conditions];
+  const taints = (node.taints ?? [])
+    .filter(
+      ({ key }) => key.startsWith(SERVICE_LABEL_PREFIX) && isOpen('taint')(key) && !keys.isUntouchable('taint', key),
+    )
+    .map(
+      ({ key, effect }): Claim => ({
+        ...stand,
+        kind: 'taint',
+        key,
+        value: '',
+        effect: effect as TaintEffect,
+        ownership: 'exclusive',
+        origin: 'service:',
+      }),
+    );
+  return [...labels, ...conditions, ...taints];
 }

@@ -190,7 +190,7 @@ test('a service that is late has that reason while it is not ready; silence has 
   expect(reason({ state: 'not-ready', cause: 'evidence', isLate: true })).toMatchObject({
     reason: 'StartupDeadlineExceeded',
     message: 'mirror was not ready within its startupDeadline: because',
-    replacesReason: true,
+    replacesText: true,
   });
   expect(reason({ state: 'not-ready', cause: 'silence', isLate: true })).toMatchObject({ reason: 'AgentSilent' });
 });

@@ -64,8 +64,7 @@ function claimsOf(service: Service, node: EvaluatedNode, options: ReadinessOptio
     claims.push({ ...own, ...stand, ...effect, kind: 'taint', key: taint.key, value: taint.value });
   }
   if (condition !== undefined) {
-    const nowMs = node.createdAtMs + node.ageMs;
-    const stand = conditionStand(name, readiness, nowMs);
+    const stand = conditionStand(name, readiness, node);
     claims.push({ ...own, ...stand, ownership: 'shared', kind: 'condition', key: condition });
   }
   return claims;
@@ -177,17 +176,17 @@ const SAID = {
   Unknown: { reason: 'AgentSilent', what: 'may be ready or not' },
 } as const;
 
-/** The one reason that a condition gets while its status stays as it is. */
+/** The reason of a service that was never ready on the node. */
 const LATE = { reason: 'StartupDeadlineExceeded', what: 'was not ready within its startupDeadline' } as const;
 
 /**
- * The condition of a node for a service. Its reason and message are those from the moment when the status changed, and
- * change only with it. `nowMs` is by the wall clock.
+ * The condition of a node for a service. Its reason and message follow the state, at most once in 10 s on a node while the
+ * status stays as it is.
  */
 function conditionStand(
   service: string,
   readiness: ServiceReadiness,
-  nowMs: number,
+  node: Pick<EvaluatedNode, 'createdAtMs' | 'ageMs' | 'textsDue'>,
 ): Stand & Pick<Claim, 'value' | 'news'> {
   const { state, reason, cause, isLate } = readiness;
   const stand = standOf('condition', readiness);
@@ -198,8 +197,8 @@ function conditionStand(
   const news = {
     reason: said.reason,
     message: `${service} ${said.what}: ${reason}`,
-    at: rfc3339(nowMs),
-    ...(isLateNews ? { replacesReason: true as const } : {}),
+    at: rfc3339(node.createdAtMs + node.ageMs),
+    ...(isLateNews || node.textsDue ? { replacesText: true as const } : {}),
   };
   return { ...stand, value, news };
 }
