@@ -17,7 +17,10 @@ export function isSelected({ nodes }: World, { name }: NodeTruth, { spec: { pool
   return pool === undefined || nodes.get(name)?.metadata.labels?.[POOL_LABEL] === pool;
 }
 
-/** §10: a node that is no longer selected loses the keys; gone is gone, whoever co-owns them. */
+/**
+ * §10: a node that is no longer selected loses the keys that rollcall set, and nothing else; gone is gone, whoever
+ * co-owns them.
+ */
 export function wantPublished(
   wants: Map<string, Want>,
   { world, truth, verdicts }: { world: World; truth: NodeTruth; verdicts: ReadonlyMap<string, Verdict> },
@@ -32,8 +35,8 @@ export function wantPublished(
     if (!world.servicesAreKnown) {
       // §10: what cannot be listed keeps what is there.
       wants.set(id, HOLD);
-    } else if (service) {
-      const verdict = isSelected(world, truth, service) ? verdicts.get(service.name) : undefined;
+    } else if (service && isSelected(world, truth, service)) {
+      const verdict = verdicts.get(service.name);
       const want = verdict && wantOf(service, id, verdict);
       const isLate = id.startsWith('taint:') && typeof want === 'string' && mayWait(world, truth, service);
       wants.set(id, isLate ? ANY : want);
