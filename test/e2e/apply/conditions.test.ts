@@ -173,9 +173,9 @@ test('behind the fence a condition that may not be listed holds up no other, and
   rig.want('erased', [condition(A, 'True')]);
   await rig.until('erased');
   await cluster.controlPlane.api.patch('/api/v1/nodes/erased', { metadata: { managedFields: [{}] } });
-  rig.want('erased', [condition(A, 'True'), label('example.com/l', '1')]);
+  rig.want('erased', [condition(A, 'True'), label('example.com/l', 'true', { origin: 'service:u' })]);
   await rig.until('erased');
-  rig.want('erased', [condition(A, 'False'), condition(B, 'True'), label('example.com/l', '1')]);
+  rig.want('erased', [condition(A, 'False'), condition(B, 'True'), label('example.com/l', 'true', { origin: 'service:u' })]);
   await waitFor('the other', async () => (await conditionsOf('erased'))[A] === 'False', { timeoutMs: 30_000 });
   expect(await conditionsOf('erased')).toEqual({ Ready: 'True', [A]: 'False' });
 });

@@ -87,7 +87,7 @@ export const OTHERS_KEEP_THEIR_FIELDS = cel(`
     x[0] && size(x[1]) == 0
       ? a.manager == '${FIRST_MANAGER}' && size(variables.oldFields) == 0
         && a.?fieldsV1.orValue({}).all(g, a.fieldsV1[g].all(h, object[?g.substring(2)][?h.substring(2)].hasValue()
-          && a.fieldsV1[g][h].all(f, f == '.' || f.startsWith('v:') || ${valueIn('object')}.hasValue())))
+          && a.fieldsV1[g][h].all(f, !f.startsWith('f:') || ${valueIn('object')}.hasValue())))
       : a.?fieldsV1.orValue({}).all(g, (x[1].exists(c, c.?fieldsV1[?g].hasValue()) || (!x[0] && size(a.fieldsV1[g]) > 0)) && a.fieldsV1[g].all(h, ${has('[?g][?h]')}
         || (h == 'f:taints' && !x[0] && variables.taints != variables.oldTaints)
         || (${isShared} && (!x[0] || x[1].exists(c, c.?fieldsV1[?g][?h].hasValue())) && a.fieldsV1[g][h].all(f, f == '.' || ${has('[?g][?h][?f]')}

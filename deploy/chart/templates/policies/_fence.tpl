@@ -299,7 +299,7 @@ spec:
           x[0] && size(x[1]) == 0
             ? a.manager == 'before-first-apply' && size(variables.oldFields) == 0
               && a.?fieldsV1.orValue({}).all(g, a.fieldsV1[g].all(h, object[?g.substring(2)][?h.substring(2)].hasValue()
-                && a.fieldsV1[g][h].all(f, f == '.' || f.startsWith('v:') || object[?g.substring(2)][?h.substring(2)][?f.substring(2)].hasValue())))
+                && a.fieldsV1[g][h].all(f, !f.startsWith('f:') || object[?g.substring(2)][?h.substring(2)][?f.substring(2)].hasValue())))
             : a.?fieldsV1.orValue({}).all(g, (x[1].exists(c, c.?fieldsV1[?g].hasValue()) || (!x[0] && size(a.fieldsV1[g]) > 0)) && a.fieldsV1[g].all(h, x[1].exists(c, c.?fieldsV1[?g][?h] == a.?fieldsV1[?g][?h])
               || (h == 'f:taints' && !x[0] && variables.taints != variables.oldTaints)
               || ((variables.isNode ? h in ['f:labels', 'f:annotations', 'f:conditions'] : h == 'f:annotations' || g == 'f:' + variables.may[0]) && (!x[0] || x[1].exists(c, c.?fieldsV1[?g][?h].hasValue())) && a.fieldsV1[g][h].all(f, f == '.' || x[1].exists(c, c.?fieldsV1[?g][?h][?f] == a.?fieldsV1[?g][?h][?f])
