@@ -241,6 +241,24 @@ describe('on a node that ten clients have updated', () => {
   });
 });
 
+test.each([
+  ['may be removed', [], undefined],
+  ['may not be removed where NFD has it, too', ['nfd-master'], `may not change the labels ${NFD}`],
+])('a device label that is listed, on a Node whose managedFields were reset, %s', async (_what, owners, refusal) => {
+  const act = await victim(cluster);
+  const path = `/api/v1/nodes/${act.name}`;
+  await cluster.api.patch(path, { metadata: { annotations: listing(`label:${NFD}`), managedFields: [{}] } });
+  // An apply gives all fields to one manager.
+  expect(await act.apply({ annotations: listing(`label:${NFD}`) })).toBeUndefined();
+  for (const manager of owners) {
+    const body = { apiVersion: 'v1', kind: 'Node', metadata: { labels: { [NFD]: 'true' } } };
+    await cluster.api.patch(`${path}?fieldManager=${manager}`, body, 'application/apply-patch+yaml');
+  }
+  const refused = await act.patch({ metadata: remove(NFD) });
+  if (refusal) expect(refused).toContain(refusal);
+  else expect(refused).toBeUndefined();
+});
+
 describe('the coordinator may have no entry in managedFields', () => {
   const long = (index: number) => `f:device.rollcall.dev/${'x'.repeat(300)}${index}`;
   const fields = (path: readonly string[], names: readonly string[]): Field =>

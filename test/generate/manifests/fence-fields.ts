@@ -48,6 +48,11 @@ export function isAlone(kind: Kind, ...others: string[]): string {
   return `variables.${isKnown}.exists(m, ${owns}) && !variables.oldOthersFields.exists(m, ${owns}${isOther})`;
 }
 
+/** Whether before the request the key `k` belonged to no field manager that is known: managedFields may have been reset. */
+export function isUnowned(kind: Kind): string {
+  return `!variables.oldFields.exists(m, ${hasField('m', kind)} && !(m.manager in ['${FIELD_MANAGER}', '${FIRST_MANAGER}']))`;
+}
+
 /** The key in managedFields of the condition of the type `type`, in CEL. */
 const conditionField = (type: string) => `'k:{"type":"' + ${type} + '"}'`;
 

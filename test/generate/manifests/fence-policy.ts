@@ -19,6 +19,7 @@ import {
   FIELD_VARIABLES,
   IS_FREE_CONDITION,
   isAlone,
+  isUnowned,
   OTHERS_KEEP_THEIR_FIELDS,
   ownFieldsAreOwn,
 } from './fence-fields.ts';
@@ -298,7 +299,7 @@ const MAY_SET = `(k in variables.devices && ${IS_FREE} && ${IS_LISTED})
             || (k in variables.readiness && ${IS_LISTED} && (k in variables.wereListed || (variables.labels[k] == 'true' && ${IS_FREE})))
             || ((${IS_POOL_LABEL} || (k in variables.ofRule && ${IS_LISTED})) && (${IS_FREE} || k in variables.wereListed))`;
 const MAY_REMOVE = `(k in variables.readiness && ${WAS_TRUE})
-            || (k in variables.devices ? ${IS_FREE} : !(k in variables.special) && (${IS_FREE} || k in variables.wereListed))
+            || (k in variables.devices ? ${IS_FREE} || (k in variables.wereListed && ${isUnowned('labels')}) : !(k in variables.special) && (${IS_FREE} || k in variables.wereListed))
             || (k in variables.removedLabels && k in variables.oldListed)`;
 const MAY_LIST = `${IS_OWN} || k in variables.wereListed || (k in variables.labels
         && (k in variables.devices || (k in variables.readiness && (${IS_FREE} || ${WAS_TRUE})) || (k in variables.ofRule && ${IS_FREE}) || ${IS_POOL_LABEL}))`;
