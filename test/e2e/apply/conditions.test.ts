@@ -175,7 +175,11 @@ test('behind the fence a condition that may not be listed holds up no other, and
   await cluster.controlPlane.api.patch('/api/v1/nodes/erased', { metadata: { managedFields: [{}] } });
   rig.want('erased', [condition(A, 'True'), label('example.com/l', 'true', { origin: 'service:u' })]);
   await rig.until('erased');
-  rig.want('erased', [condition(A, 'False'), condition(B, 'True'), label('example.com/l', 'true', { origin: 'service:u' })]);
+  rig.want('erased', [
+    condition(A, 'False'),
+    condition(B, 'True'),
+    label('example.com/l', 'true', { origin: 'service:u' }),
+  ]);
   await waitFor('the other', async () => (await conditionsOf('erased'))[A] === 'False', { timeoutMs: 30_000 });
   expect(await conditionsOf('erased')).toEqual({ Ready: 'True', [A]: 'False' });
 });
