@@ -5,7 +5,7 @@ import { serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
 import { formatKeys, listedKey, type Origin } from '../node-keys.ts';
 import { formatStartedServices, taintText } from '../started-services.ts';
-import { type AcceptanceOptions, refusalsOf } from './acceptance.ts';
+import { type AcceptanceOptions, NO_CLAIMS, refusalsOf } from './acceptance.ts';
 import { CHECKS_MAX, SERVICE_KEYS_BYTES_MAX, SERVICES_MAX } from './budgets.ts';
 import { type ObservedNodeService, observeNodeService } from './node-service.ts';
 
@@ -18,6 +18,7 @@ const OPTIONS: AcceptanceOptions = {
   allowedConditions: [],
   agentProbesPerSecond: 50,
   impliedBy: () => new Set(),
+  claims: () => NO_CLAIMS,
   intolerantPod: () => undefined,
 };
 
