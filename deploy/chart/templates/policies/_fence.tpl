@@ -175,7 +175,7 @@ spec:
             || (k in variables.readiness && ('label:' + k) in variables.keyIds && (k in variables.wereListed || (variables.labels[k] == 'true' && !(k in variables.taken))))
             || ((!(k in variables.notOfPool) || (k in variables.ofRule && ('label:' + k) in variables.keyIds)) && (!(k in variables.taken) || k in variables.wereListed))
           : (k in variables.readiness && variables.oldLabels[?k].orValue('') == 'true')
-            || (k in variables.devices ? !(k in variables.taken) : !(k in variables.special) && (!(k in variables.taken) || k in variables.wereListed))
+            || (k in variables.devices ? !(k in variables.taken) || (k in variables.wereListed && !variables.oldFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue() && !(m.manager in ['rollcall', 'before-first-apply']))) : !(k in variables.special) && (!(k in variables.taken) || k in variables.wereListed))
             || (k in variables.removedLabels && k in variables.oldListed)))
     - name: foreignListed
       expression: variables.newListed.filter(k, !(k in variables.labels && !(k in variables.notOfPool) && !(k in variables.taken)))
