@@ -158,26 +158,48 @@ test('a write begins only while this replica leads, and ends before it may not a
   }
 });
 
-test('another writer of the objects is given way for half a minute after twelve steps', async () => {
-  const { server, clock, store, lines, ended } = await settled();
-  const before = server.writes.length;
-  const spoil = () =>
-    server.change('configmaps', (configMap) => ({ ...configMap, data: { 'ca.crt': '', note: 'mine' } }));
-  server.state.instead = spoil;
-  spoil();
-  store.wake();
-  await clock.advance(0);
-  expect(server.writes.slice(before)).toEqual(Array(12).fill('configmaps'));
-  expect(lines.at(-1)).toMatchObject({
-    level: 'warn',
-    msg: 'Paused, because another writer keeps changing the certificates',
+test.each([
+  ['at once', async (_clock: FakeClock, deed: () => void) => deed()],
+  ['a moment later', (clock: FakeClock, deed: () => void) => void clock.after(20, deed)],
+])(
+  'another client that undoes each step %s causes twelve steps, and then one in half a minute',
+  async (_when, undo) => {
+    const { server, clock, lines, ended } = await settled();
+    const spoil = () =>
+      server.change('configmaps', (configMap) => ({ ...configMap, data: { 'ca.crt': '', note: 'mine' } }));
+    server.state.instead = () => void undo(clock, spoil);
+    const made = server.writes.length;
+    spoil();
+    for (let passed = 0; passed < 28_000; passed += 20) await clock.advance(20);
+    expect(server.writes.slice(made).length).toBeGreaterThanOrEqual(9);
+    expect(server.writes.slice(made).length).toBeLessThanOrEqual(12);
+    expect(lines.at(-1)).toMatchObject({
+      level: 'warn',
+      msg: 'Paused, because another writer keeps changing the certificates',
+    });
+    const before = server.writes.length;
+    for (let passed = 0; passed < 60_000; passed += 20) await clock.advance(20);
+    expect(server.writes.length - before).toBeGreaterThanOrEqual(1);
+    expect(server.writes.length - before).toBeLessThanOrEqual(3);
+    await ended();
+  },
+);
+
+test('a store whose certificate cannot be served, whatever it writes, makes a few authorities and no more', async () => {
+  const server = objectServer();
+  const clock = new FakeClock();
+  const { certificates, ended } = started(server, clock, LEADING);
+  certificates.onChange(() => {
+    throw new Error('no server takes it');
   });
-  await clock.advance(29_999);
-  expect(server.writes.length - before).toBe(12);
-  await clock.advance(1);
-  expect(server.writes.length - before).toBe(24);
+  server.state.instead = (path) => void (path.includes('/secrets/') && clock.after(10, () => server.remove('secrets')));
+  for (let passed = 0; passed < 28_000; passed += 50) {
+    await clock.advance(50);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(server.writes.filter((plural) => plural === 'secrets').length).toBeLessThanOrEqual(26);
   await ended();
-});
+}, 60_000);
 
 test('an earlier write by another client is no failure: its result is read within a second', async () => {
   const { server, clock, store, lines, ended } = await settled();

@@ -20,9 +20,17 @@ export function objectServer() {
     /** What a write comes to instead of what it asks for. */
     instead: (_path: string): void => {},
   };
+  /** Watches see every change, whoever made it. */
+  function announce(type: 'ADDED' | 'MODIFIED' | 'DELETED', path: string, object: DataObject | undefined): void {
+    for (const { request, tell } of watches) {
+      if (request.signal?.aborted || !path.startsWith(`${request.path}/`)) continue;
+      queueMicrotask(() => tell({ type, object: { metadata: { name: 'x', uid: 'u', ...object?.metadata } } }));
+    }
+  }
   function write(path: string, object: DataObject): DataObject {
     version += 1;
     const metadata = { ...object.metadata, resourceVersion: `${version}` };
+    announce(objects.has(path) ? 'MODIFIED' : 'ADDED', path, { ...object, metadata });
     objects.set(path, { ...object, metadata });
     writes.push(path.split('/').at(-2) ?? '');
     const written = structuredClone(objects.get(path) as DataObject);
@@ -67,9 +75,14 @@ export function objectServer() {
     if (!path || !object) throw new Error(`There is no object among the ${plural}`);
     version += 1;
     const changed = to(structuredClone(object));
-    objects.set(path, { ...changed, metadata: { ...changed.metadata, resourceVersion: `${version}` } });
+    const metadata = { ...changed.metadata, resourceVersion: `${version}` };
+    objects.set(path, { ...changed, metadata });
+    announce('MODIFIED', path, { ...changed, metadata });
   };
-  const remove = (plural: string) => objects.delete(entry(plural)?.[0] ?? '');
+  const remove = (plural: string) => {
+    const [path = '', object] = entry(plural) ?? [];
+    if (objects.delete(path)) announce('DELETED', path, object);
+  };
   return { client, objects, writes, requests, watches, state, find, change, remove };
 }
 

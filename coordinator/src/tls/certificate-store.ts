@@ -1,7 +1,8 @@
 import { Backoff } from '@rollcall/common/backoff.ts';
-import { type Clock, haveClocksParted, momentOf } from '@rollcall/common/clock.ts';
+import { type Clock, haveClocksParted, momentOf, sleep } from '@rollcall/common/clock.ts';
 import { CodedError, hasCode } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { type Rate, TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { CA_CONFIG_MAP_NAME, TLS_SECRET_NAME } from '@rollcall/common/well-known.ts';
 import {
   applyObject,
@@ -48,13 +49,15 @@ export type CertificateStoreOptions = {
 };
 
 const REQUEST_TIMEOUT_MS = 5000;
-/** A pass that needs more writes than this is fighting with another writer. */
-const STEPS_MAX = 12;
-const FIGHT_PAUSE_MS = 30_000;
+/** A rotation takes a few steps in months. More are a fight with another writer, or with a fault of our own. */
+const STEPS: Rate = { burst: 12, intervalMs: 30_000 };
 /** Timers cannot be set for months. */
 const LOOK_AGAIN_MS = 3_600_000;
 /** A certificate that was made by a clock that was wrong is no use to agents once the clock is right. */
 const CLOCK_CHECK_MS = 5000;
+
+/** How long there is nothing to do, and whether events may shorten that. */
+type Rest = { delayMs: number; isPause?: boolean };
 
 type Found = {
   secret: DataObject | undefined;
@@ -75,6 +78,7 @@ export class CertificateStore {
   readonly #backoff: Backoff;
   #wake = () => {};
   #awake = true;
+  readonly #steps = new TokenBucket(STEPS);
   #failing = false;
   /** What was said about the Secret last, so that it is said once. */
   #complaint = '';
@@ -90,7 +94,7 @@ export class CertificateStore {
     this.#backoff = new Backoff({ baseMs: 500, maxMs: 30_000, random });
   }
 
-  /** Looks again now: to be called when this replica begins to lead. */
+  /** Looks again, at once or after a pause: to be called when this replica begins to lead. */
   readonly wake = (): void => {
     this.#awake = true;
     this.#wake();
@@ -98,12 +102,15 @@ export class CertificateStore {
 
   /** Serves, and as the leader rotates, until the signal aborts. Never rejects. */
   async run(): Promise<void> {
-    const { signal } = this.#options;
+    const { clock, signal } = this.#options;
     signal.addEventListener('abort', () => this.#wake(), { once: true });
     const watches = [this.#watch(this.#secret), this.#watch(this.#configMap)];
     while (!signal.aborted) {
       this.#awake = false;
-      await this.#sleep(await this.#passOrRetry());
+      const { delayMs, isPause } = await this.#passOrRetry();
+      // Its own writes are events as well, so no event ends a pause.
+      if (isPause) await sleep(clock, delayMs, signal);
+      else await this.#sleep(delayMs);
     }
     await Promise.all(watches);
   }
@@ -147,43 +154,48 @@ export class CertificateStore {
     });
   }
 
-  async #passOrRetry(): Promise<number> {
+  async #passOrRetry(): Promise<Rest> {
     const { logger, signal } = this.#options;
     try {
-      const delayMs = await this.#pass();
+      const rest = await this.#pass();
       this.#backoff.reset();
       if (this.#failing) logger.info('Recovered the care for certificates');
       this.#failing = false;
-      return delayMs;
+      return rest;
     } catch (err) {
-      if (signal.aborted) return 0;
+      if (signal.aborted) return { delayMs: 0 };
       // The new leader maintains the certificates.
-      if (hasCode(err, 'LEADERSHIP_LOST')) return LOOK_AGAIN_MS;
+      if (hasCode(err, 'LEADERSHIP_LOST')) return { delayMs: LOOK_AGAIN_MS };
+      const pause = { delayMs: this.#backoff.next(), isPause: true };
       // Another client wrote first: its state is read next.
-      if (isConflict(err) || isNotFound(err)) return this.#backoff.next();
+      if (isConflict(err) || isNotFound(err)) return pause;
       if (!this.#failing) logger.warn({ err }, 'Failed to look after certificates');
       this.#failing = true;
-      return this.#backoff.next();
+      return pause;
     }
   }
 
-  /** Looks and writes until there is nothing to do. Returns in how many milliseconds there will be. */
-  async #pass(): Promise<number> {
-    const { fence, clock, policy, certificates } = this.#options;
-    for (let steps = 0; steps < STEPS_MAX; steps += 1) {
+  /** Looks and writes until there is nothing to do. */
+  async #pass(): Promise<Rest> {
+    const { fence, clock, policy, certificates, logger } = this.#options;
+    for (;;) {
       const secret = await getObject<DataObject>(this.#options.client, this.#secret, this.#limits());
       const stored = this.#takeIn(secret);
-      if (fence.remainingMs() <= 0) return LOOK_AGAIN_MS;
+      if (fence.remainingMs() <= 0) return { delayMs: LOOK_AGAIN_MS };
       const configMap = await getObject<DataObject>(this.#options.client, this.#configMap, this.#limits());
       const served = certificates.current;
       const view = viewOf(stored, { pair: served, issuer: this.#issuer }, readConfigMap(configMap));
       this.#issuer = view.certificates.get(view.state.leaf?.issuer ?? '') ?? this.#issuer;
       const step = nextStep(view.state, policy, clock.now());
-      if (step.action === 'wait') return step.untilMs - clock.now();
+      if (step.action === 'wait') return { delayMs: step.untilMs - clock.now() };
+      const waitMs = this.#steps.waitMs(clock.monotonic());
+      if (waitMs > 0) {
+        logger.warn('Paused, because another writer keeps changing the certificates');
+        return { delayMs: waitMs, isPause: true };
+      }
+      this.#steps.take(clock.monotonic());
       await this.#take(step, view, { secret, configMap, stored, served });
     }
-    this.#options.logger.warn('Paused, because another writer keeps changing the certificates');
-    return FIGHT_PAUSE_MS;
   }
 
   /** Serves what the Secret holds, and says what is wrong with it. */

@@ -300,3 +300,22 @@ describe('a leader', () => {
     expect(leader.fingerprint).toBe(before);
   });
 });
+
+const EMPTIED = { 'ca.crt': '', 'ca.key': '', 'tls.crt': '', 'tls.key': '', 'next-ca.crt': null, 'next-ca.key': null };
+
+it('makes few authorities while another client empties the Secret after each write', async () => {
+  const { lines } = new Replica({ leads: true });
+  const made = new Set<string>();
+  const untilMs = Date.now() + 28_000;
+  while (Date.now() < untilMs) {
+    const secret = await controlPlane.api.get<DataObject>(secretPath).catch(() => undefined);
+    const authority = secret?.data?.['ca.crt'];
+    if (authority !== undefined && authority !== '') {
+      made.add(authority);
+      await controlPlane.api.patch(secretPath, { data: EMPTIED }).catch(() => {});
+    }
+  }
+  expect(made.size).toBeGreaterThan(1);
+  expect(made.size).toBeLessThanOrEqual(14);
+  expect(lines.length).toBeGreaterThan(0);
+}, 60_000);
