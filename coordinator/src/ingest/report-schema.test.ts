@@ -240,3 +240,22 @@ describe('parseReport', () => {
     );
   });
 });
+
+it('cleans every text of a report of what a terminal would not show, or would obey', () => {
+  const raw = 'a\u001b[31m\u202e\n\u2028b';
+  const body = {
+    ...full,
+    version: raw,
+    services: [{ ...service, evidence: raw, digest: raw }],
+    devices: [{ bus: 'usb', attributes: { [raw]: raw }, driver: raw, address: raw, iommuGroup: raw, nodes: [raw] }],
+    facts: { [raw]: raw },
+    answers: { [raw]: true },
+    values: { [raw]: raw },
+  };
+  for (const report of [parse(body), parse({ ...header, digest: raw, boot: raw, servicesDigest: raw })]) {
+    expect(report).toHaveProperty('report');
+    const text = JSON.stringify(report);
+    expect(text).not.toMatch(/\\u00|\\n|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+    expect(text).toContain('a\\\\u{1b}[31m\\\\u{202e}\\\\u{a}\\\\u{2028}b');
+  }
+});

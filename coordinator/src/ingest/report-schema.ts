@@ -1,3 +1,4 @@
+import { cleanDocument } from '@rollcall/common/clean.ts';
 import {
   DEVICE_BUSES,
   type FullReport,
@@ -118,7 +119,8 @@ const fullReport = z.object({
 /**
  * Reads a report out of parsed JSON. A report with content (services, devices or facts) is a full report, in which
  * services are required, and missing devices or facts are unread; a report without content is a heartbeat. A report of
- * another protocol version is a problem; a report that names none is of the first. Unknown fields are dropped.
+ * another protocol version is a problem; a report that names none is of the first. Unknown fields are dropped. Every
+ * text is cleaned here, once, for all who show it: what an agent says ends in terminals.
  */
 export function parseReport(body: object): { report: FullReport | Heartbeat } | { problem: ReportProblem } {
   if ('protocol' in body && body.protocol !== PROTOCOL_VERSION) {
@@ -127,11 +129,13 @@ export function parseReport(body: object): { report: FullReport | Heartbeat } | 
   }
   if (!('services' in body || 'devices' in body || 'facts' in body)) {
     const result = heartbeat.safeParse(body);
-    return result.success ? { report: result.data satisfies Heartbeat } : { problem: problemOf(result.error, body) };
+    return result.success
+      ? { report: cleanDocument(result.data) satisfies Heartbeat }
+      : { problem: problemOf(result.error, body) };
   }
   const result = fullReport.safeParse(body);
   if (!result.success) return { problem: problemOf(result.error, body) };
-  const { devices = [], facts = {}, unread = [], ...rest } = result.data;
+  const { devices = [], facts = {}, unread = [], ...rest } = cleanDocument(result.data);
   const duplicate = duplicateName(rest.services);
   if (duplicate) return { problem: duplicate };
   // An agent that says nothing of its hardware does not say that there is none.

@@ -1,3 +1,4 @@
+import { clean } from '@rollcall/common/clean.ts';
 import { CodedError, hasCode } from '@rollcall/common/coded-error.ts';
 import type { KubeStatus } from './objects.ts';
 
@@ -44,7 +45,7 @@ export class KubeStatusError extends CodedError {
   readonly retryAfterMs: number | undefined;
 
   constructor(status: number, details: KubeStatus, retryAfterMs: number | undefined, fields: Record<string, unknown>) {
-    super('KUBE_REQUEST_FAILED', details.message ?? `The API server answered ${status}`, {
+    super('KUBE_REQUEST_FAILED', clean(details.message ?? `The API server answered ${status}`), {
       fields: { ...fields, status, reason: details.reason },
     });
     this.status = status;

@@ -1,3 +1,4 @@
+import { clean } from '@rollcall/common/clean.ts';
 import type { CsiNode, StorageHealthCondition } from '../kube/objects.ts';
 
 /** Which CSI drivers are on a node. */
@@ -29,7 +30,7 @@ function contentOf({ nodeUid, drivers, storageProblems }: ObservedCsiNode): stri
 }
 
 function problemOf({ status, reason = '', message = '' }: StorageHealthCondition): string {
-  return [status, reason, message].filter((each) => each !== '').join(': ');
+  return clean([status, reason, message].filter((each) => each !== '').join(': '));
 }
 
 /** The CSINodes, by node. `undefined` for all while they are not known. */

@@ -1,3 +1,4 @@
+import { clean } from '@rollcall/common/clean.ts';
 import type { Moment } from '@rollcall/common/clock.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import type { ConditionCheck } from '../../model/services.ts';
@@ -36,7 +37,8 @@ export function conditionVerdict(check: ConditionCheck, snapshot: NodeSnapshot, 
   const { lastTransitionTime, reason: word, message } = condition;
   const whose = snapshot.conditionWriters.get(type);
   const by = whose === undefined ? '' : `, written by ${whose}`;
-  const why = [word, message].filter((each) => each !== '').join(': ');
+  // Others wrote it, and it ends in conditions and Events of ours.
+  const why = clean([word, message].filter((each) => each !== '').join(': '));
   const since = lastTransitionTime === null ? '' : ` since ${lastTransitionTime}`;
   const reason = `the condition ${type} is ${condition.status}${since}${by}${why === '' ? '' : ` (${why})`}`;
   if (condition.status !== status) return { state: 'not-ready', cause: 'evidence', reason };
