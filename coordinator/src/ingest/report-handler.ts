@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '@rollcall/common/clock.ts';
+import { BodyReader, BodyRefusal, ClientGoneError } from '@rollcall/common/http-body.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { parseJson } from '@rollcall/common/parse-json.ts';
+import { PROBLEM_TYPE } from '@rollcall/common/problem.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
 import { type Rate, TokenBuckets } from '@rollcall/common/token-bucket.ts';
@@ -13,47 +15,6 @@ import type { AgentIdentity } from './agent-identity.ts';
 import type { IngestMetrics, ReportResult } from './metrics.ts';
 import { ReportRefusal, unauthenticated, unavailable } from './report-refusal.ts';
 import { parseReport } from './report-schema.ts';
-
-const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset=("?)utf-8\2[ \t]*)?$/i;
-
-/** Thrown when the client is gone, so that no answer can be sent. */
-export class ClientGoneError extends Error {
-  constructor() {
-    super('The client closed the connection');
-    this.name = 'ClientGoneError';
-  }
-}
-
-/** Throws ReportRefusal: 415 for a body that is not plain JSON, 411 without its length, 413 if that is too large. */
-export function checkBodyHead(request: IncomingMessage, bytesMax: number): void {
-  const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
-  if (type === undefined || !JSON_TYPE.test(type)) {
-    throw new ReportRefusal(415, 'A report must be application/json in UTF-8');
-  }
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new ReportRefusal(415, 'A report must not have a content encoding');
-  }
-  // Chunks can be of one byte each, and cost much more than what they carry.
-  if (length === undefined) throw new ReportRefusal(411, 'A report must have a Content-Length');
-  if (Number(length) > bytesMax) throw new ReportRefusal(413, `A report must have at most ${bytesMax} bytes`);
-}
-
-/** Returns the whole body, whose length {@link checkBodyHead} has checked. Throws ClientGoneError. */
-export function readBody(request: IncomingMessage): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    if (request.destroyed) return reject(new ClientGoneError());
-    const chunks: Buffer[] = [];
-    // It is also told when all is well, and an error is not made for nothing ten thousand times a second.
-    const leave = () => {
-      if (!request.readableEnded) reject(new ClientGoneError());
-    };
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('error', leave);
-    request.on('close', leave);
-    // Nearly every report arrives in one piece.
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-  });
-}
 
 /** Throws ReportRefusal (400) for what is not a JSON object in UTF-8. */
 export function parseJsonObject(body: Buffer): object {
@@ -83,7 +44,7 @@ function sendRedirect(response: ServerResponse, location: string): void {
 function sendRefusal(response: ServerResponse, refusal: ReportRefusal): void {
   const body = refusal.toProblemJson();
   response.writeHead(refusal.status, {
-    'content-type': 'application/problem+json',
+    'content-type': PROBLEM_TYPE,
     'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
     ...refusal.headers,
@@ -151,6 +112,7 @@ const RESULTS: Readonly<Record<Acceptance['admission'], ReportResult>> = {
 export class ReportHandler {
   readonly #options: ReportHandlerOptions;
   readonly #rateLimit: TokenBuckets;
+  readonly #bodies = new BodyReader({ what: 'A report', bytesMax: () => REPORT_BODY_BYTES_MAX });
   readonly #byteLimit = new TokenBuckets({ ...BYTES, keysMax: NODES_MAX });
 
   constructor(options: ReportHandlerOptions) {
@@ -186,11 +148,13 @@ export class ReportHandler {
     const elsewhere = this.#leaderElsewhere();
     if (elsewhere !== undefined) return redirect(response, elsewhere);
     const token = requireToken(request);
-    checkBodyHead(request, REPORT_BODY_BYTES_MAX);
+    this.#bodies.check(request);
     const identity = await this.#options.authenticate(token);
     onAccepted(identity);
     this.#checkRate(identity.node, Number(request.headers['content-length']));
-    const body = parseJsonObject(await readBody(request));
+    const { body: bytes, closed } = await this.#bodies.read(request);
+    closed();
+    const body = parseJsonObject(bytes);
     const sender = this.#checkNode(body, identity);
     const parsed = parseReport(body);
     if ('problem' in parsed) {
@@ -247,13 +211,19 @@ export class ReportHandler {
   #refuse(response: ServerResponse, error: unknown): ReportResult {
     const { logger } = this.#options;
     if (error instanceof ClientGoneError) return 'aborted';
-    const refusal = error instanceof ReportRefusal ? error : new ReportRefusal(500, 'The report could not be handled');
-    if (refusal !== error) logger.error({ err: error }, 'Failed to handle a report');
+    const refusal = refusalOf(error);
+    if (refusal.status === 500) logger.error({ err: error }, 'Failed to handle a report');
     else logger.debug({ code: refusal.code, status: refusal.status, detail: refusal.message }, 'Refused a report');
     if (response.headersSent) response.destroy();
     else sendRefusal(response, refusal);
     return `${refusal.status}`;
   }
+}
+
+function refusalOf(error: unknown): ReportRefusal {
+  if (error instanceof ReportRefusal) return error;
+  if (error instanceof BodyRefusal) return new ReportRefusal(error.status, error.message);
+  return new ReportRefusal(500, 'The report could not be handled');
 }
 
 function checkTarget(request: IncomingMessage): void {

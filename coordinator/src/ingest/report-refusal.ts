@@ -1,25 +1,9 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import type { ErrorCode } from '@rollcall/common/error-codes.ts';
+import { type ProblemStatus, problemJson, problemTitle } from '@rollcall/common/problem.ts';
 
 /** Every status that a refused report can get. */
-export type RefusalStatus = 400 | 401 | 403 | 404 | 405 | 408 | 411 | 413 | 415 | 422 | 429 | 431 | 500 | 503;
-
-const TITLES: Readonly<Record<RefusalStatus, string>> = {
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  408: 'Request Timeout',
-  411: 'Length Required',
-  413: 'Content Too Large',
-  415: 'Unsupported Media Type',
-  422: 'Unprocessable Content',
-  429: 'Too Many Requests',
-  431: 'Request Header Fields Too Large',
-  500: 'Internal Server Error',
-  503: 'Service Unavailable',
-};
+export type RefusalStatus = Exclude<ProblemStatus, 502>;
 
 const CODES: Readonly<Partial<Record<RefusalStatus, ErrorCode>>> = {
   401: 'REPORT_UNAUTHENTICATED',
@@ -60,19 +44,12 @@ export class ReportRefusal extends CodedError {
   }
 
   get title(): string {
-    return TITLES[this.status];
+    return problemTitle(this.status);
   }
 
   /** The body of the answer: problem details (RFC 9457), with our error code and the field beside them. */
   toProblemJson(): string {
-    return JSON.stringify({
-      type: 'about:blank',
-      title: this.title,
-      status: this.status,
-      detail: this.message,
-      code: this.code,
-      field: this.field,
-    });
+    return problemJson(this.status, this.message, { code: this.code, field: this.field });
   }
 }
 

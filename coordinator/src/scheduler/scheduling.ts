@@ -70,6 +70,10 @@ export class Scheduling {
     this.#extenderService = this.#newExtenderService();
   }
 
+  get fleetSize(): number {
+    return this.#options.fleet.nodeNames().length;
+  }
+
   get extenderService(): ExtenderService {
     return this.#extenderService;
   }
@@ -257,6 +261,7 @@ export async function openExtender(
     readPod: (pod) => readSchedulingPod(pod, config.placing),
     arrival: (podId) => scheduling.arrival(podId),
     leader: () => (leads() ? undefined : forward),
+    nodes: () => scheduling.fleetSize,
     metrics,
   });
   const server = createExtenderServer({

@@ -87,7 +87,7 @@ describe('a question', () => {
     const { ask } = await served();
     const answer = await ask(path);
     expect([answer.status, answer.headers['content-type']]).toEqual([status, 'application/problem+json']);
-    expect(JSON.parse(answer.text)).toEqual({ status, detail: expect.stringContaining(detail) });
+    expect(JSON.parse(answer.text)).toMatchObject({ status, detail: expect.stringContaining(detail) });
   });
 
   test('by HEAD gets the head of the answer alone', async () => {
@@ -167,7 +167,10 @@ describe('a proposed change', () => {
     async (type) => {
       const { ask, asked } = await served();
       const { status, text } = await ask('/v1/diff', post(JSON.stringify(PROPOSED), type));
-      expect([status, JSON.parse(text)]).toEqual([415, { status: 415, detail: 'Send application/json' }]);
+      expect([status, JSON.parse(text)]).toMatchObject([
+        415,
+        { status: 415, detail: 'A proposed change must be application/json in UTF-8' },
+      ]);
       expect(asked).toEqual([]);
     },
   );
@@ -188,7 +191,7 @@ describe('a proposed change', () => {
     const body = JSON.stringify(PROPOSED).padEnd(1024 * 1024, ' ');
     expect((await ask('/v1/diff', post(body))).status).toBe(200);
     const { status, text } = await ask('/v1/diff', post(`${body} `));
-    expect([status, JSON.parse(text).detail]).toEqual([413, 'The request must have at most 1048576 bytes']);
+    expect([status, JSON.parse(text).detail]).toEqual([413, 'A proposed change must have at most 1048576 bytes']);
   });
 });
 

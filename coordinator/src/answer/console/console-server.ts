@@ -3,8 +3,10 @@ import type { Writable } from 'node:stream';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { describeError } from '@rollcall/common/coded-error.ts';
 import type { DiffRequest } from '@rollcall/common/console.ts';
+import { BodyReader, BodyRefusal } from '@rollcall/common/http-body.ts';
 import { createPlainServer } from '@rollcall/common/http-server.ts';
 import { isLoopback } from '@rollcall/common/loopback.ts';
+import { PROBLEM_TYPE, type ProblemStatus, problemJson } from '@rollcall/common/problem.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
 import { Slices } from '@rollcall/common/slices.ts';
 import { z } from 'zod';
@@ -57,7 +59,7 @@ async function hand(piece: string, to: Writable): Promise<boolean> {
   return !to.destroyed;
 }
 
-const BODY_BYTES_MAX = 1024 * 1024;
+const BODIES = new BodyReader({ what: 'A proposed change', bytesMax: () => 1024 * 1024, totalMax: 4 * 1024 * 1024 });
 
 const RULE_FILES_MAX = 1000;
 
@@ -74,20 +76,19 @@ const SCHEMA = z.object({
  */
 async function readDiffRequest(
   request: IncomingMessage,
-): Promise<{ request: DiffRequest } | { status: number; problem: string }> {
-  if (!/^application\/json(;|$)/.test(request.headers['content-type'] ?? '')) {
-    return { status: 415, problem: 'Send application/json' };
-  }
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX)
-      return { status: 413, problem: `The request must have at most ${BODY_BYTES_MAX} bytes` };
-    chunks.push(chunk);
+): Promise<{ request: DiffRequest } | { status: ProblemStatus; problem: string }> {
+  let body: Buffer;
+  try {
+    BODIES.check(request);
+    const read = await BODIES.read(request);
+    ({ body } = read);
+    read.closed();
+  } catch (error) {
+    if (error instanceof BodyRefusal) return { status: error.status, problem: error.message };
+    throw error;
   }
   try {
-    return { request: SCHEMA.parse(JSON.parse(Buffer.concat(chunks).toString())) };
+    return { request: SCHEMA.parse(JSON.parse(body.toString())) };
   } catch (error) {
     const reason = error instanceof z.ZodError ? z.prettifyError(error) : 'it is not JSON';
     return { status: 400, problem: `The proposed change is not valid: ${reason}` };
@@ -248,16 +249,15 @@ function send(response: ServerResponse, answer: { status: number; document: obje
 
 function head(response: ServerResponse, status: number, allow?: string): void {
   response.writeHead(status, {
-    'content-type': status === 200 ? 'application/json' : 'application/problem+json',
+    'content-type': status === 200 ? 'application/json' : PROBLEM_TYPE,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...(allow === undefined ? {} : { allow }),
   });
 }
 
-/** RFC 9457. */
-function problem(status: number, detail: string): { status: number; document: object } {
-  return { status, document: { status, detail } };
+function problem(status: ProblemStatus, detail: string): { status: number; document: object } {
+  return { status, document: JSON.parse(problemJson(status, detail)) };
 }
 
 /** The host name of a request, without its port. */
@@ -266,7 +266,7 @@ function hostNamed({ headers }: IncomingMessage): string {
 }
 
 const TIMEOUT_MS = 3000;
-const REQUEST_HEADERS = ['last-event-id', 'content-type'];
+const REQUEST_HEADERS = ['last-event-id', 'content-type', 'content-length'];
 const RESPONSE_HEADERS = ['content-type', 'cache-control', 'x-content-type-options'];
 
 /** Forwards a request to the leader's console, and its response while it arrives. False if the leader does not answer. */

@@ -1,11 +1,13 @@
+import { type ProblemStatus, problemTitle } from '@rollcall/common/problem.ts';
 import { expect, test } from 'vitest';
-import { jsonAnswer, type RefusalStatus, refuse, titleOf } from './response.ts';
+import { jsonAnswer, refuse } from './response.ts';
 
-test.each<[RefusalStatus, string]>([
+test.each<[ProblemStatus, string]>([
   [400, 'Bad Request'],
   [404, 'Not Found'],
   [405, 'Method Not Allowed'],
   [408, 'Request Timeout'],
+  [411, 'Length Required'],
   [413, 'Content Too Large'],
   [415, 'Unsupported Media Type'],
   [431, 'Request Header Fields Too Large'],
@@ -15,7 +17,7 @@ test.each<[RefusalStatus, string]>([
   const { body, ...rest } = refuse(status, 'why', { allow: 'POST' });
   expect(rest).toEqual({ status, type: 'application/problem+json', headers: { allow: 'POST' } });
   expect(JSON.parse(String(body))).toEqual({ type: 'about:blank', title, status, detail: 'why' });
-  expect(titleOf(status)).toBe(title);
+  expect(problemTitle(status)).toBe(title);
 });
 
 test('a document is answered as JSON', () => {

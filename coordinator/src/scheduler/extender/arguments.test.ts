@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readArguments } from './arguments.ts';
 
-const read = (text: string) => readArguments(Buffer.from(text));
+const read = (text: string) => readArguments(Buffer.from(text), 10);
 const NOTHING = { names: undefined, nodes: undefined, victims: undefined };
 
 describe('a request', () => {
@@ -62,6 +62,6 @@ describe('a request', () => {
   });
 
   test('in other bytes than UTF-8 is none', () => {
-    expect(() => readArguments(Buffer.from('{"Pod":{"a":"\u00ff"}}', 'latin1'))).toThrow(/not UTF-8/);
+    expect(() => readArguments(Buffer.from('{"Pod":{"a":"\u00ff"}}', 'latin1'), 10)).toThrow(/not UTF-8/);
   });
 });

@@ -19,9 +19,25 @@ export type ExtenderArguments = {
   victims: ReadonlyMap<string, Victims> | undefined;
 };
 
-/** Reads a request. Its keys may be in any case, as in Go. Throws SyntaxError, whose message says what is wrong. */
-export function readArguments(body: Buffer): ExtenderArguments {
+/** Commas and opening brackets of a large Pod, and of a whole Node. */
+const POD_VALUES = 20_000;
+const NODE_VALUES = 700;
+/** Of all whole Nodes: as many as can be parsed in some 20 ms. */
+const VALUES_MAX = 120_000;
+/** kube-scheduler may know of nodes a little earlier. */
+const NEW_NODES = 100;
+
+/**
+ * Reads a request about at most so many nodes as there are. Its keys may be in any case, as in Go. Throws SyntaxError, whose
+ * message says what is wrong.
+ */
+export function readArguments(body: Buffer, fleetSize: number): ExtenderArguments {
   if (!isUtf8(body)) throw new SyntaxError('The request is not UTF-8');
+  const nodesMax = 2 * fleetSize + NEW_NODES;
+  // Counted before it is parsed: empty or nested lists cost much more than their bytes.
+  if (hasMoreValues(body, POD_VALUES + nodesMax + Math.min(NODE_VALUES * nodesMax, VALUES_MAX))) {
+    throw new SyntaxError(`The request has more items than ${nodesMax} nodes have`);
+  }
   const document: unknown = JSON.parse(body.toString('utf8'));
   if (!isObject(document)) throw new SyntaxError('The request is not an object');
   const members = new Map(Object.entries(document).map(([key, value]) => [key.toLowerCase(), value ?? undefined]));
@@ -29,7 +45,22 @@ export function readArguments(body: Buffer): ExtenderArguments {
     members.get(key),
   );
   if (!isObject(pod)) throw new SyntaxError('Pod is missing');
+  const items = isObject(nodes) ? nodes['items'] : undefined;
+  const asked = Math.max(...[names, items, victims].map((list) => (isList(list) ? Object.keys(list).length : 0)));
+  if (asked > nodesMax) throw new SyntaxError(`The request names ${asked} nodes, and ${fleetSize} are known`);
   return { pod, names: readNames(names), nodes: readNodes(nodes), victims: readVictims(victims) };
+}
+
+function hasMoreValues(body: Buffer, max: number): boolean {
+  let count = 0;
+  for (const mark of [',', '[', '{']) {
+    for (let at = body.indexOf(mark); at >= 0 && count <= max; at = body.indexOf(mark, at + 1)) count += 1;
+  }
+  return count > max;
+}
+
+function isList(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function readNames(names: unknown): ExtenderArguments['names'] {

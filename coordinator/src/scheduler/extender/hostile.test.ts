@@ -23,6 +23,7 @@ const respond = createResponder({
   handler: deskOver(known),
   readPod,
   leader: () => undefined,
+  nodes: () => known.size,
   metrics: createExtenderMetrics(new Registry()),
 });
 

@@ -6,8 +6,10 @@ import { createResponder } from './responder.ts';
 import type { Question, Verb } from './response.ts';
 
 function asking(verb: Verb, signal: AbortSignal, body: object | string): Question {
-  const request = Object.assign(new PassThrough(), { headers: { 'content-type': 'application/json' } });
-  request.end(typeof body === 'string' ? body : JSON.stringify(body));
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const headers = { 'content-type': 'application/json', 'content-length': String(text.length) };
+  const request = Object.assign(new PassThrough(), { headers });
+  request.end(text);
   return { verb, path: '/', signal, onClosed: () => {}, request: request as unknown as IncomingMessage };
 }
 
@@ -32,6 +34,7 @@ test.each([
         await new Promise((resolve) => setImmediate(resolve));
         seen.push('arrival');
       },
+      nodes: () => 10,
       leader: () => undefined,
       metrics: { verdicts: () => {} },
     });
@@ -53,6 +56,7 @@ test.each([
   const respond = createResponder({
     handler: { filter: never, prioritize: never, preempt: never, predicate: never },
     readPod,
+    nodes: () => 10,
     leader: never,
     metrics: { verdicts: () => {} },
   });
@@ -68,6 +72,7 @@ test('a node comes back however deeply it is nested', async () => {
   const respond = createResponder({
     handler: { filter: pass, prioritize: () => [0], preempt: () => [], predicate: pass },
     readPod,
+    nodes: () => 10,
     leader: () => undefined,
     metrics: { verdicts: () => {} },
   });

@@ -1,9 +1,9 @@
 import type { Clock } from '@rollcall/common/clock.ts';
+import { BodyReader, BodyRefusal, ClientGoneError } from '@rollcall/common/http-body.ts';
 import { askLeader, isForwarded, type Leader } from '../../term/leader/ask-leader.ts';
 import type { Refusal } from '../scoring/rules.ts';
 import type { SchedulingPod } from '../scoring/scheduling-pod.ts';
 import { type ExtenderArguments, readArguments } from './arguments.ts';
-import { BodyBudget, readBody } from './body.ts';
 import type { ExtenderMetrics } from './metrics.ts';
 import { type ExtenderResponse, jsonAnswer, type Question, type Responder, refuse, type Verb } from './response.ts';
 
@@ -33,11 +33,16 @@ export type ResponderOptions = {
   /** Asks the leader; `undefined` where this replica is the one. */
   leader: () => Forward | undefined;
   metrics: Pick<ExtenderMetrics, 'verdicts'>;
-  /** Largest body; defaults to 4 MiB: the names of 20,000 nodes and a large Pod, or some 200 whole Nodes. */
+  /** How many nodes there are: so many can be asked about. */
+  nodes: () => number;
+  /** Largest body; defaults to what a large Pod and that many whole Nodes have, at most 4 MiB. */
   bodyBytesMax?: number;
 };
 
 const BODY_BYTES_MAX = 4 * 1024 * 1024;
+/** The largest Pod that the API server stores, as two thirds of it may be annotations, and an average whole Node. */
+const POD_BYTES = 1024 * 1024;
+const NODE_BYTES = 16 * 1024;
 /** So many of the largest may be in memory at once. kube-scheduler asks one or two at a time. */
 const BODIES_MAX = 4;
 
@@ -46,14 +51,19 @@ const BODIES_MAX = 4;
  * of nodes at once, with or without a leader: a pod that is not placed here never waits for an election.
  */
 export function createResponder(options: ResponderOptions): Responder {
-  const { handler, readPod, arrival, leader, metrics, bodyBytesMax: bytesMax = BODY_BYTES_MAX } = options;
-  const budget = new BodyBudget({ bytesMax, totalMax: bytesMax * BODIES_MAX });
+  const { handler, readPod, arrival, leader, metrics, nodes: fleetSize, bodyBytesMax = BODY_BYTES_MAX } = options;
+  const bodies = new BodyReader({
+    what: 'A question, with the names of nodes alone (nodeCacheCapable: true),',
+    bytesMax: () => Math.min(bodyBytesMax, POD_BYTES + NODE_BYTES * fleetSize()),
+    totalMax: bodyBytesMax * BODIES_MAX,
+  });
   return async (question) => {
-    const { verb } = question;
-    const body = await readBody(question, budget);
-    if (!Buffer.isBuffer(body)) return body;
+    const { verb, request, signal } = question;
     try {
-      const read = readArguments(body);
+      bodies.check(request);
+      const { body, closed } = await bodies.read(request, signal);
+      question.onClosed(closed);
+      const read = readArguments(body, fleetSize());
       const isWhole = verb === 'preempt' ? !read.victims : read.nodes && !read.names;
       if (isWhole && verb !== 'predicates') {
         return refuse(400, `The extender answers ${verb} only with nodeCacheCapable: true`);
@@ -68,6 +78,8 @@ export function createResponder(options: ResponderOptions): Responder {
       if (isOwn && verb === 'filter') await arrival?.(pod.id);
       return answer(verb, pod, read);
     } catch (err) {
+      if (err instanceof BodyRefusal) return refuse(err.status, err.message);
+      if (err instanceof ClientGoneError) return refuse(408, 'The body of the request did not arrive in time');
       if (!(err instanceof SyntaxError)) throw err;
       // The predecessor reported it in an answer with status 200.
       return verb === 'predicates' ? filterError(err.message) : refuse(400, err.message);

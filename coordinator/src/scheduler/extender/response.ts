@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
+import { PROBLEM_TYPE, type ProblemStatus, problemJson } from '@rollcall/common/problem.ts';
 
 /** What kube-scheduler can be told to ask. `predicates` is the predecessor's filter. */
 export type Verb = 'filter' | 'prioritize' | 'preempt' | 'predicates';
@@ -25,35 +26,15 @@ export type ExtenderResponse = {
 
 export type Responder = (question: Question) => Promise<ExtenderResponse>;
 
-const TITLES = {
-  400: 'Bad Request',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  408: 'Request Timeout',
-  413: 'Content Too Large',
-  415: 'Unsupported Media Type',
-  431: 'Request Header Fields Too Large',
-  500: 'Internal Server Error',
-  503: 'Service Unavailable',
-} as const;
-
-/** Every status that a question can be refused with. */
-export type RefusalStatus = keyof typeof TITLES;
-
-export function titleOf(status: RefusalStatus): string {
-  return TITLES[status];
-}
-
 export function jsonAnswer(document: unknown): ExtenderResponse {
   return { status: 200, type: 'application/json', body: JSON.stringify(document) };
 }
 
 /** A refusal with its reason, as problem details (RFC 9457). */
 export function refuse(
-  status: RefusalStatus,
+  status: ProblemStatus,
   detail: string,
   headers: ExtenderResponse['headers'] = {},
 ): ExtenderResponse {
-  const body = JSON.stringify({ type: 'about:blank', title: TITLES[status], status, detail });
-  return { status, type: 'application/problem+json', body, headers };
+  return { status, type: PROBLEM_TYPE, body: problemJson(status, detail), headers };
 }
