@@ -35,6 +35,7 @@ export const SHORT: Readonly<Record<string, string>> = {
   'test/e2e/hostile/sessions.test.ts': 'SECURITY: sessions of agents',
   'test/e2e/hostile/neighbourhood.test.ts': 'SECURITY: connections, and the bytes of a node',
   'test/e2e/hostile/pipelining.test.ts': 'SECURITY: requests that do not wait for answers',
+  'test/e2e/hostile/records.test.ts': 'SECURITY: TLS records and ClientHellos',
   'test/e2e/hostile/odd-replies.test.ts': 'SECURITY: replies to agents',
   'test/e2e/hostile/console.test.ts': 'SECURITY: the console changes nothing, and sends on to the leader alone',
   'test/e2e/hostile/fence.test.ts': 'SECURITY: managedFields and taints behind the fence',

@@ -3,6 +3,7 @@ export type SecurityPromise = { area: string; promise: string; file: string; tes
 
 const AUTHENTICATION = 'test/e2e/ingest/authentication.test.ts';
 const NEIGHBOURHOOD = 'test/e2e/hostile/neighbourhood.test.ts';
+const RECORDS = 'test/e2e/hostile/records.test.ts';
 const RIGHTS = 'test/chart/least-rights.test.ts';
 const FENCE = 'test/e2e/pools/fence.test.ts';
 
@@ -22,15 +23,19 @@ export const PROMISES: readonly SecurityPromise[] = [
   { area: 'Sessions', promise: 'A boot id reaches no session of another pod.', file: 'test/e2e/hostile/sessions.test.ts', test: 'the boot id of one pod does not reach the session of another' },
   { area: 'Sessions', promise: 'The id of a session is written nowhere.', file: 'test/e2e/hostile/sessions.test.ts', test: 'the boot id of an agent stands nowhere: not in logs, metrics, documents of the console, or Events' },
   { area: 'Connections', promise: 'Connections without an accepted token end soon, and agents are heard meanwhile.', file: NEIGHBOURHOOD, test: 'to the listener for reports end soon, and agents are heard meanwhile' },
-  { area: 'Connections', promise: 'A connection without an accepted token has 10 s to its first request.', file: 'coordinator/src/ingest/connection-limiter.test.ts', test: 'has 10 s to its first request' },
+  { area: 'Connections', promise: 'A connection without an accepted token has 10 s to its first request.', file: 'coordinator/src/tls/connection-limiter.test.ts', test: 'has 10 s to its first request' },
   { area: 'Connections', promise: 'Kept connections do not keep others from the health listeners.', file: NEIGHBOURHOOD, test: 'to the health listener of %s do not keep others out' },
   { area: 'Connections', promise: 'Requests that do not wait for answers end no agent.', file: 'test/e2e/hostile/pipelining.test.ts', test: 'survives three times as many requests as fit into one read' },
   { area: 'Connections', promise: 'Such requests delay neither the leader’s health nor its Lease.', file: 'test/e2e/hostile/pipelining.test.ts', test: 'sixteen connections that do not wait for answers cost the leader little, and delay neither /healthz nor the Lease' },
   { area: 'Connections', promise: 'Every answer but 200 counts as a refusal.', file: 'coordinator/src/ingest/reports-server.test.ts', test: 'close a connection on which three requests in a row were refused, whatever they asked for' },
   { area: 'Connections', promise: 'The body of a refused request is not read on.', file: 'test/e2e/hostile/pipelining.test.ts', test: 'ends the connection of a refused request instead of reading its body' },
+  { area: 'Connections', promise: 'TLS records without content end their connection, on every listener.', file: RECORDS, test: '%s to the listener %s end their connection, and cost half a core at most' },
+  { area: 'Connections', promise: 'ClientHellos that claim 131,000 bytes take little memory.', file: RECORDS, test: 'ClientHellos of 131,000 bytes take no memory of %s' },
+  { area: 'Connections', promise: 'Handshakes cost half a core at most.', file: RECORDS, test: 'a constant ClientHello, again and again, costs %s half a core at most' },
   { area: 'Connections', promise: 'Metrics are rendered once for all who ask at the same time.', file: 'packages/common/src/observability-server.test.ts', test: 'cause one rendering, and each gets it' },
   { area: 'Connections', promise: 'By default no pod may ask for metrics.', file: 'test/chart/network-policy.test.ts', test: 'no pod may ask for metrics by default, except the one of helm test' },
   { area: 'Clocks', promise: 'Clocks that part end the right to write.', file: 'coordinator/src/kube/leadership.test.ts', test: 'covers nothing from when the clocks have parted by more than a second, %s, and ends at the next look' },
+  { area: 'Certificates', promise: 'Another writer of the Secret or the ConfigMap causes few new CAs.', file: 'coordinator/src/tls/certificate-store-care.test.ts', test: 'another client that undoes each step %s causes twelve steps, and then one in half a minute' },
   { area: 'Clocks', promise: 'Certificates made by a wrong clock are replaced.', file: 'coordinator/src/tls/certificate-store.test.ts', test: 'certificates that were made by a clock that was %s are replaced within seconds of its correction' },
   { area: 'Credential plugins', promise: 'A hanging plugin is one process, and ends with its children.', file: 'coordinator/src/kube/exec-plugin.process.test.ts', test: 'is killed with its children when its time is up, if it %s' },
   { area: 'Credential plugins', promise: 'The same is true of kubectl rollcall.', file: 'packages/kubectl-rollcall/src/cluster/kube-config.test.ts', test: 'that hangs is named and killed with its children' },
@@ -53,6 +58,9 @@ export const PROMISES: readonly SecurityPromise[] = [
   { area: 'Paths', promise: 'Hung paths leave other probes working.', file: 'agent/src/main.hung-paths.process.test.ts', test: 'goes on seeing a CSI socket on another, says which path hangs, and withdraws nothing that it did not ask' },
   { area: 'Paths', promise: 'A features directory that hangs stops no agent.', file: 'agent/src/main.hung-paths.process.test.ts', test: 'answers the other questions, leaves what waits for it unknown, goes on reporting, is healthy, and stops' },
   { area: 'Probes', promise: 'Metadata services are never probed.', file: 'agent/src/probes/target-rule.test.ts', test: 'never lets the metadata service of %s be probed at %s, and lets %s beside it' },
+  { area: 'Input', promise: 'The largest input of each parser costs no more than some times its parsing as JSON.', file: 'test/claims/entry-points.test.ts', test: '$file takes the largest input in time: $name' },
+  { area: 'Input', promise: 'A body that arrives byte by byte takes no more memory than twice its bytes.', file: 'packages/common/src/http-body.test.ts', test: 'that arrives byte by byte takes no more memory than twice its bytes' },
+  { area: 'Logs', promise: 'Text of agents is cleaned where it enters.', file: 'coordinator/src/ingest/report-schema.test.ts', test: 'cleans every text of a report of what a terminal would not show, or would obey' },
   { area: 'Logs', promise: 'Control characters are spelled out.', file: 'packages/common/src/logging.test.ts', test: 'for people spells out in every field, key and message: %s' },
   { area: 'Clear text', promise: 'Credentials go to no API server in clear text.', file: 'coordinator/src/main.process.test.ts', test: 'a coordinator that would send its token in clear text ends with 2 and one line, which names %s' },
   { area: 'Least privilege', promise: 'The coordinator has the listed rights and no others.', file: RIGHTS, test: 'of the coordinator are these and no others' },

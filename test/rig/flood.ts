@@ -3,10 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { forgedToken, Held, largeReport, Thief } from './attacks.ts';
 import { httpGet } from './http-get.ts';
 import { METRICS_REQUEST, oneRead, pourAgain, TINY_CHUNKS, UNKNOWN_PATH_REQUEST } from './pipelining.ts';
+import { clientHello, hello, holdHellos, pourRecords } from './tls-attacks.ts';
 
 /**
- * Connections that finish their handshake, that never begin one, that ask for health once; two kinds of reports; and
- * requests that do not wait for their answers, or go on after them.
+ * Connections that finish their handshake, that never begin one, that ask for health once; two kinds of reports; requests
+ * that do not wait for their answers, or go on after them; TLS records and ClientHellos, large, many or without content; and
+ * questions to the scheduler extender, which is attacked where its URL is given.
  */
 export const FLOOD_KINDS = [
   'idle handshakes',
@@ -17,6 +19,11 @@ export const FLOOD_KINDS = [
   'pipelined metrics',
   'pipelined refusals',
   'refused chunks',
+  'key updates',
+  'large hellos',
+  'constant hellos',
+  'single-byte chunks',
+  'empty items',
 ] as const;
 export type FloodKind = (typeof FLOOD_KINDS)[number];
 
@@ -24,6 +31,8 @@ export type FloodOptions = {
   /** URL for reports to the coordinator. */
   reportsUrl: string;
   healthUrl: string;
+  /** URL of the scheduler extender, which asks for no client certificate. */
+  extenderUrl?: string;
   /** Health URL of an agent, if the agent is attacked as well. */
   agentHealthUrl?: string;
   /** Defaults to all at once. */
@@ -50,6 +59,18 @@ const EVERY_MS = 100;
 const POURING = 16;
 const POUR_MS = 1000;
 
+/** A question whose body comes in chunks of one byte. */
+const TINY_QUESTION = { ...TINY_CHUNKS, head: TINY_CHUNKS.head.replace(/POST \S+/, 'POST /scheduler/filter') };
+/** A question of 3.9 MB about whole Nodes that are empty. */
+const ITEMS = `{"Pod":{},"Nodes":{"items":[${'{},'.repeat(1_300_000)}{}]}}`;
+const EMPTY_ITEMS = `POST /scheduler/predicates/gitpod HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${ITEMS.length}\r\n\r\n${ITEMS}`;
+
+/** The same ClientHello, which causes a handshake that is not answered, again and again for {@link POUR_MS}. */
+async function helloAgain(url: string, bytes: Buffer): Promise<void> {
+  const endMs = performance.now() + POUR_MS;
+  while (performance.now() < endMs) (await hello(url, bytes)).destroy();
+}
+
 /** Attacks, each again and again at once, until it is stopped. */
 export class Flood {
   readonly #options: FloodOptions;
@@ -65,7 +86,10 @@ export class Flood {
 
   constructor(options: FloodOptions) {
     this.#options = options;
-    const { reportsUrl, healthUrl, agentHealthUrl, kinds = FLOOD_KINDS } = options;
+    const { reportsUrl, healthUrl, extenderUrl, agentHealthUrl, kinds = FLOOD_KINDS } = options;
+    const tlsUrls = extenderUrl === undefined ? [reportsUrl] : [reportsUrl, extenderUrl];
+    const extenderUrls = extenderUrl === undefined ? [] : [extenderUrl];
+    const bytes = clientHello();
     const healthUrls = agentHealthUrl === undefined ? [healthUrl] : [healthUrl, agentHealthUrl];
     this.#thief = new Thief(reportsUrl, 1);
     const open = (kind: 'idleTls' | 'silent' | 'keepPlain', url: string, count: number) => async () => {
@@ -82,6 +106,13 @@ export class Flood {
         Promise.all(healthUrls.map((url) => this.#pour(url, { body: oneRead(METRICS_REQUEST) }))),
       'pipelined refusals': () => this.#pour(reportsUrl, { body: oneRead(UNKNOWN_PATH_REQUEST) }),
       'refused chunks': () => this.#pour(reportsUrl, TINY_CHUNKS),
+      'key updates': () =>
+        Promise.all(Array.from({ length: 20 }, () => pourRecords(reportsUrl, 'key updates', POUR_MS))),
+      'large hellos': () => holdHellos(reportsUrl, 2000, 131_000),
+      'constant hellos': () =>
+        Promise.all(tlsUrls.flatMap((url) => Array.from({ length: 200 }, () => helloAgain(url, bytes)))),
+      'single-byte chunks': () => Promise.all(extenderUrls.map((url) => this.#pour(url, TINY_QUESTION))),
+      'empty items': () => Promise.all(extenderUrls.map((url) => this.#pour(url, { head: EMPTY_ITEMS, body: '' }))),
     };
     const running = [...kinds.map((kind) => attacks[kind]), () => this.#askHealth()];
     this.#running = Promise.all(running.map((attack) => this.#again(attack)));

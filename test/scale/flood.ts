@@ -27,6 +27,8 @@ const FALLING_SHARE = 0.5;
 
 /** Each kind of attack for a while, and then all at once, while every agent of a fleet reports and services die. */
 export const benchFlood: Bench = async (lab, { nodes, idleSeconds }) => {
+  const extender = `127.0.0.1:${await freePort()}`;
+  await lab.lead([`--scheduler-listen=${extender}`]);
   await lab.during('labelling the fleet', () => lab.labelled(nodes));
   const crowd = await lab.during('giving each agent a connection', () => Crowd.of(lab.fleet));
   // Apart from the others, and with no agent of its own that reports.
@@ -51,6 +53,7 @@ export const benchFlood: Bench = async (lab, { nodes, idleSeconds }) => {
           falling: new Set(falling),
           nextToFall,
           victim,
+          extenderUrl: `https://${extender}`,
           idleSeconds,
         })),
       );
@@ -114,11 +117,12 @@ type Scene = {
   falling: ReadonlySet<string>;
   nextToFall: () => string;
   victim: string;
+  extenderUrl: string;
   idleSeconds: number;
 };
 
 async function floodOf(kinds: readonly FloodKind[], scene: Scene): Promise<Measure[]> {
-  const { lab, crowd, agent, names, falling, nextToFall, victim, idleSeconds } = scene;
+  const { lab, crowd, agent, names, falling, nextToFall, victim, extenderUrl, idleSeconds } = scene;
   const name = kinds.length > 1 ? 'all at once' : kinds.join();
   const { pid, reportsUrl, healthUrl } = lab.coordinator;
   const reviewsBefore = await lab.tokenReviews();
@@ -129,7 +133,8 @@ async function floodOf(kinds: readonly FloodKind[], scene: Scene): Promise<Measu
   const startMs = performance.now();
   const flood = new Helper<FloodQuestion, FloodSummary | undefined>(PROGRAM);
   const stolen = { node: victim, token: lab.fleet.tokenOf(victim) };
-  await flood.ask({ ask: 'begin', options: { reportsUrl, healthUrl, agentHealthUrl: agent.healthUrl, stolen, kinds } });
+  const urls = { reportsUrl, healthUrl, extenderUrl, agentHealthUrl: agent.healthUrl };
+  await flood.ask({ ask: 'begin', options: { ...urls, stolen, kinds } });
   const goneMs: number[] = [];
   await lab.during(`${name} for ${idleSeconds} s`, async (update) => {
     while (performance.now() - startMs < idleSeconds * 1000) {

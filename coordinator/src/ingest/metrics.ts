@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from '@rollcall/common/metrics.ts';
+import type { ClosedReason } from '../tls/connection-limiter.ts';
 import type { ReviewResult } from './bearer-auth.ts';
-import type { ClosedReason } from './connection-limiter.ts';
 import type { Signature } from './signing-keys.ts';
 
 /** The result of a request to the reports' endpoint: how a report was taken, or the status of the refusal. */

@@ -32,15 +32,22 @@ export class CertificateHolder {
   }
 }
 
-/** The oldest version that is spoken; agents speak 1.3. */
-export const TLS_VERSION_MIN = 'TLSv1.2';
+/** The only version that is spoken. Agents and kube-scheduler speak it, and it has no renegotiation. */
+export const TLS_VERSION = 'TLSv1.3';
 
 /**
  * Lets `server` present the current certificate, now and after every change. Connections that are open stay as they
- * are. While there is none yet, handshakes fail and clients come back.
+ * are. While there is none yet, handshakes fail and clients come back. `clientCas` (PEM) go with every change: without
+ * them, clients would be verified against the CAs of the machine.
  */
-export function serveCurrentCertificate(server: Server, certificates: CertificateHolder): void {
-  const present = ({ cert, key }: KeyPair) => server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN });
+export function serveCurrentCertificate(
+  server: Server,
+  certificates: CertificateHolder,
+  clientCas?: readonly string[],
+): void {
+  const trusted = clientCas ? { ca: [...clientCas] } : {};
+  const present = ({ cert, key }: KeyPair) =>
+    server.setSecureContext({ cert, key, minVersion: TLS_VERSION, ...trusted });
   if (certificates.current) present(certificates.current);
   server.once('close', certificates.onChange(present));
 }

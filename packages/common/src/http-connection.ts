@@ -8,7 +8,7 @@ const LINGER_MS = 1000;
 /** What each read costs while lingering, in bytes: many small ones cost more than their content. */
 const READ_BYTES = 1024;
 /** Reads that one request may take beyond one for every 64 bytes. */
-const READS_MAX = 1000;
+const READS_MAX = 100;
 /** Bytes before the head of a request is complete: the largest head (16 KiB), what the same read brings, and empty lines. */
 const HEAD_BYTES_MAX = 128 * 1024;
 

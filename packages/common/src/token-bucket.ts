@@ -28,8 +28,13 @@ export class TokenBucket {
   /** Takes a token. Returns false when there is none. */
   take(nowMs: number): boolean {
     if (missingMs(this.#rate, this.#fullAtMs, nowMs, 1) > 0) return false;
-    this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + this.#rate.intervalMs;
+    this.charge(nowMs, 1);
     return true;
+  }
+
+  /** Takes so many tokens, or parts of them, also where there are none: those who come next wait for longer. */
+  charge(nowMs: number, count: number): void {
+    this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + count * this.#rate.intervalMs;
   }
 
   /** Returns a token that was not used. */

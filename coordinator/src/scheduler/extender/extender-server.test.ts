@@ -209,15 +209,15 @@ describe('a request that is no question', () => {
     expect((await ask(extender.port, FILTER, { Pod: {} }, { headers })).status).toBe(200);
   });
 
-  test('too large a body gets 413, with and without a Content-Length, and the connection goes on', async () => {
+  test('too large a body gets 413, one without a Content-Length 411, and the connection goes on', async () => {
     const small = await startExtender(KNOWN, { bodyBytesMax: 1000 });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const body = JSON.stringify({ Pod: workspaceJson(), NodeNames: Array.from({ length: 500 }, () => 'good') });
     const headers = { 'content-type': 'application/json' };
     expect((await ask(small.port, FILTER, body, { agent })).status).toBe(413);
     const chunked = { ...headers, 'transfer-encoding': 'chunked' };
-    expect((await ask(small.port, FILTER, body, { agent, headers: chunked })).status).toBe(413);
-    expect((await ask(small.port, FILTER, { Pod: {} }, { agent, headers: chunked })).status).toBe(200);
+    expect((await ask(small.port, FILTER, body, { agent, headers: chunked })).status).toBe(411);
+    expect((await ask(small.port, FILTER, { Pod: {} }, { agent })).status).toBe(200);
     agent.destroy();
     await small.stop();
   });
@@ -274,11 +274,12 @@ test('questions that are more than memory is meant for are turned away, and thei
   const small = await startExtender(KNOWN, { clock, bodyBytesMax: 1000 });
   const others = [1, 2, 3, 4].map(() => connect(small.port, '127.0.0.1'));
   for (const other of others) other.write(head(FILTER, 1000) + 'x'.repeat(950));
-  await until(() => clock.pendingTimers === others.length);
+  // One more looks after connections.
+  await until(() => clock.pendingTimers === others.length + 1);
   const body = JSON.stringify({ Pod: {}, NodeNames: ['x'.repeat(600)] });
   await until(async () => (await ask(small.port, FILTER, body)).status === 503);
   for (const other of others) other.destroy();
-  await until(() => clock.pendingTimers === 0);
+  await until(() => clock.pendingTimers <= 1);
   expect((await ask(small.port, FILTER, body)).status).toBe(200);
   await small.stop();
 });
@@ -288,7 +289,7 @@ test('what is only said to come takes nothing from others', async () => {
   const small = await startExtender(KNOWN, { clock, bodyBytesMax: 1000 });
   const sockets = [1, 2, 3].map(() => connect(small.port, '127.0.0.1'));
   for (const socket of sockets) socket.write(`${head(FILTER, 1000)}{`);
-  await until(() => clock.pendingTimers === sockets.length);
+  await until(() => clock.pendingTimers === sockets.length + 1);
   expect((await ask(small.port, FILTER, { Pod: {}, NodeNames: ['x'.repeat(600)] })).status).toBe(200);
   for (const socket of sockets) socket.destroy();
   await small.stop();

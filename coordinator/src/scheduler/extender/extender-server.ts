@@ -1,16 +1,16 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '@rollcall/common/clock.ts';
-import { createHttpServer, createHttpsServer } from '@rollcall/common/http-connection.ts';
-import { CONNECTIONS_MAX, makeRoom } from '@rollcall/common/http-server.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { problemTitle } from '@rollcall/common/problem.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
 import { refuseUnreadable } from '@rollcall/common/unreadable-request.ts';
-import { type CertificateHolder, type KeyPair, TLS_VERSION_MIN } from '../../tls/certificate-holder.ts';
+import type { CertificateHolder, KeyPair } from '../../tls/certificate-holder.ts';
 import { parseCertificate } from '../../tls/certificate-info.ts';
+import { createLimitedServer, type LimitedConnection } from '../../tls/limited-server.ts';
 import type { ExtenderMetrics, RequestVerb } from './metrics.ts';
-import { type ExtenderResponse, type Responder, refuse, titleOf, type Verb } from './response.ts';
+import { type ExtenderResponse, type Responder, refuse, type Verb } from './response.ts';
 
 export type ExtenderServerOptions = {
   respond: Responder;
@@ -27,6 +27,8 @@ export type ExtenderServerOptions = {
 
 const TOTAL_MS = 900;
 const STATUS_PATH = '/status';
+/** Whoever is let in, or got an answer where all are: one client for the limiter of connections. */
+const SCHEDULER = 'scheduler';
 const VERBS: ReadonlyMap<string, Verb> = new Map([
   ['/scheduler/filter', 'filter'],
   ['/scheduler/prioritize', 'prioritize'],
@@ -34,48 +36,50 @@ const VERBS: ReadonlyMap<string, Verb> = new Map([
   ['/scheduler/predicates/gitpod', 'predicates'],
 ]);
 
+/** kube-scheduler asks on a connection or two, and a standby on a new one for each question that it forwards. */
+const CONNECTION_LIMITS = {
+  strangersMax: 128,
+  settledMs: 0,
+  beginsPerSecond: 200,
+  perClientMax: 256,
+};
+
 /** The HTTP/1.1 server that kube-scheduler asks, with a limit on everything that a client could draw out. */
 export function createExtenderServer(options: ExtenderServerOptions): Server {
-  const server = createServer(options, (request, response) => void serve(request, response, options));
-  makeRoom(server, CONNECTIONS_MAX);
-  server.maxHeadersCount = 100;
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
-    refuseUnreadable(error, socket, (status, message) => {
-      options.metrics.answered('other', status, 0);
-      const { type, body } = refuse(status, message);
-      return { title: titleOf(status), type, body: String(body) };
-    }),
-  );
-  return server;
-}
-
-function createServer({ certificates, clientCas, totalMs }: ExtenderServerOptions, listener: RequestListener): Server {
-  const limits = {
-    requestTimeout: (totalMs ?? TOTAL_MS) + 2_000,
-    headersTimeout: 2_000,
-    // Longer than Go's clients keep an idle connection, so that they never find it just closed.
-    keepAliveTimeout: 120_000,
-    connectionsCheckingInterval: 500,
-    maxHeaderSize: 16_384,
-    noDelay: true,
-  };
-  if (!certificates) return createHttpServer(limits, listener);
-  const clients = clientCas ? { requestCert: true, rejectUnauthorized: false } : {};
-  const server = createHttpsServer(
-    { ...limits, ...clients, handshakeTimeout: 2_000, minVersion: TLS_VERSION_MIN },
-    listener,
-  );
+  const { certificates, clientCas, metrics, clock, totalMs = TOTAL_MS } = options;
   const own: string[] = [];
-  const present = ({ cert, key }: KeyPair) => {
+  const remember = ({ cert }: KeyPair) =>
     // A replica may learn of a new certificate a little later than the others.
     own.splice(0, own.length, ...own.slice(-1), parseCertificate(cert).fingerprint);
-    // The CAs go with every change: without them, clients would be verified against the CAs of the machine.
-    const trusted = clientCas ? { ca: [...clientCas] } : {};
-    server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN, ...trusted });
-  };
-  if (clientCas) server.on('secureConnection', (socket) => void (isLetIn(socket, own) || socket.destroy()));
-  if (certificates.current) present(certificates.current);
-  server.once('close', certificates.onChange(present));
+  if (certificates?.current) remember(certificates.current);
+  const { server } = createLimitedServer({
+    certificates,
+    clientCas,
+    clock,
+    limits: CONNECTION_LIMITS,
+    admit(socket) {
+      if (!clientCas) return 'stranger';
+      return isLetIn(socket, own) ? { client: SCHEDULER } : 'refused';
+    },
+    http: {
+      requestTimeout: totalMs + 2_000,
+      headersTimeout: 2_000,
+      // Longer than Go's clients keep an idle connection, so that they never find it just closed.
+      keepAliveTimeout: 120_000,
+      connectionsCheckingInterval: 500,
+      maxHeaderSize: 16_384,
+      noDelay: true,
+    },
+    handle: (request, response, connection) => void serve(request, response, connection, options),
+  });
+  if (certificates) server.once('close', certificates.onChange(remember));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
+    refuseUnreadable(error, socket, (status, message) => {
+      metrics.answered('other', status, 0);
+      const { type, body } = refuse(status, message);
+      return { title: problemTitle(status), type, body: String(body) };
+    }),
+  );
   return server;
 }
 
@@ -92,6 +96,7 @@ function isLetIn(socket: TLSSocket, ownFingerprints: readonly string[]): boolean
 async function serve(
   request: IncomingMessage,
   response: ServerResponse,
+  { isLast, accept, answered }: LimitedConnection,
   options: ExtenderServerOptions,
 ): Promise<void> {
   const { clock, logger, metrics, totalMs } = options;
@@ -115,7 +120,9 @@ async function serve(
   });
   const given = await Promise.race([answer, late]);
   // Connections are few: only who asks questions keeps one for later.
-  if (given.status !== 200 || path === STATUS_PATH) response.setHeader('connection', 'close');
+  if (isLast || given.status !== 200 || path === STATUS_PATH) response.setHeader('connection', 'close');
+  else accept(SCHEDULER);
+  answered(given.status === 200 ? 'accepted' : 'refused');
   send(response, given, overdue.signal);
 }
 

@@ -23,15 +23,17 @@ export type Reply = { status: number; headers: IncomingHttpHeaders; body: string
 /** An extender on a free loopback port that knows the given nodes. `respond` replaces its own answers. */
 export async function startExtender(
   nodes: ReadonlyMap<string, SchedulableNode>,
-  options: Partial<ExtenderServerOptions & Pick<ResponderOptions, 'bodyBytesMax' | 'handler' | 'leader'>> = {},
+  options: Partial<
+    ExtenderServerOptions & Pick<ResponderOptions, 'bodyBytesMax' | 'handler' | 'leader' | 'nodes'>
+  > = {},
 ) {
   const { bodyBytesMax, clock = systemClock, ...rest } = options;
   const registry = new Registry();
   const metrics = createExtenderMetrics(registry);
   const handler = options.handler ?? deskOver(nodes, clock);
   const limit = bodyBytesMax === undefined ? {} : { bodyBytesMax };
-  const { leader = () => undefined } = options;
-  const respond: Responder = createResponder({ handler, readPod, leader, metrics, ...limit });
+  const { leader = () => undefined, nodes: fleetSize = () => 100_000 } = options;
+  const respond: Responder = createResponder({ handler, readPod, leader, nodes: fleetSize, metrics, ...limit });
   const server = createExtenderServer({ respond, metrics, clock, logger: silentLogger(), ...rest });
   const { port } = await listen(server, { host: '127.0.0.1', port: 0 });
   const stop = () =>
@@ -67,7 +69,7 @@ export function ask(
         path,
         method: 'POST',
         agent: false,
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload) },
         ...options,
       },
       (response) => {

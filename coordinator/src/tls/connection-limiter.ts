@@ -1,7 +1,8 @@
 import type { Clock } from '@rollcall/common/clock.ts';
+import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 
 /** The part of a connection that is used. */
-export type LimitedSocket = { destroy: () => unknown; readonly destroyed: boolean };
+export type LimitedSocket = { destroy: () => unknown; readonly destroyed: boolean; readonly bytesRead: number };
 
 export type ConnectionLimiterOptions<S extends LimitedSocket> = {
   /** Starts to read from a connection: the TLS handshake, or HTTP. */
@@ -13,7 +14,7 @@ export type ConnectionLimiterOptions<S extends LimitedSocket> = {
 };
 
 export type ConnectionLimits = {
-  /** Connections without an accepted token that are read from. */
+  /** Connections of clients that were not accepted that are read from. */
   strangersMax: number;
   /** Connections that wait until they are read from; one more is closed. */
   waitingMax: number;
@@ -21,17 +22,17 @@ export type ConnectionLimits = {
   beginsPerSecond: number;
   /** From the beginning to the head of the first request. */
   firstRequestMs: number;
-  /** From an answer to the next request, until a token was accepted. */
+  /** From an answer to the next request, until the client was accepted. */
   idleMs: number;
   /** A stranger that is older makes room for another. */
   settledMs: number;
   /** Answers other than 200, one after the other, before the connection is closed. */
   refusalsMax: number;
-  /** Connections of one pod whose token was accepted. */
-  perPodMax: number;
+  /** Connections of one accepted client. Beyond them, the one that was idle for longest is closed. */
+  perClientMax: number;
 };
 
-export type ClosedReason = 'no request' | 'idle' | 'full' | 'waited' | 'queue full' | 'pod';
+export type ClosedReason = 'no request' | 'idle' | 'full' | 'waited' | 'queue full' | 'pod' | 'no progress';
 
 const LIMITS: ConnectionLimits = {
   strangersMax: 1024,
@@ -41,7 +42,7 @@ const LIMITS: ConnectionLimits = {
   idleMs: 5_000,
   settledMs: 2_000,
   refusalsMax: 3,
-  perPodMax: 4,
+  perClientMax: 4,
 };
 
 /** More than the server itself gives a request and the API server a question. */
@@ -49,6 +50,14 @@ const REQUEST_MS = 20_000;
 /** An agent gives up after 5 s. */
 const WAITED_MS = 5_000;
 const SWEEP_MS = 250;
+/** While there are strangers. */
+const SWEEP_STRANGERS_MS = 20;
+/** Bytes beyond {@link OVERHEAD} times the content: two TLS records, or a handshake with the certificates of a client. */
+const EMPTY_BYTES_MAX = 32 * 1024;
+/** A record of TLS adds 22 bytes to its content. */
+const OVERHEAD = 4;
+/** So many bytes without content cost as much as the beginning of a connection. */
+const BEGIN_BYTES = 2048;
 
 /** How a request was answered: with 200, with a refusal of its token (401, 403), or with anything else. */
 export type Outcome = 'accepted' | 'unauthenticated' | 'refused';
@@ -60,15 +69,22 @@ type ConnectionSlot<S> = {
   hasAsked: boolean;
   /** Refusals in a row. */
   refusals: number;
-  /** The uid of the pod whose token was accepted. */
-  pod: string | undefined;
+  /** Who was accepted, such as the uid of the pod whose token it is. */
+  client: string | undefined;
+  /** Whose bytes are content: the TLS socket, once its handshake is done, or the connection itself without TLS. */
+  content: { readonly bytesRead: number } | undefined;
+  /** As seen last. */
+  bytes: number;
+  contentBytes: number;
+  /** Bytes that brought no content. */
+  emptyBytes: number;
 };
 
 /**
- * Limits the connections to the listener for reports. *Strangers*, without an accepted token yet, are few and get
- * little time. If all their slots are taken, strangers that had their chance make room, the oldest first; if there are
- * none, the others wait without being read from.
- * A connection with an accepted token takes no slot of a stranger, and is never closed for one. Addresses do not count,
+ * Limits the connections to a listener. *Strangers*, whose client was not accepted yet, are few. If all their slots are
+ * taken, strangers that had their chance make room, the oldest first; if there are none, the others wait without being
+ * read from. A connection whose bytes bring no content is closed, and costs beginnings.
+ * A connection of an accepted client takes no slot of a stranger, and is never closed for one. Addresses do not count,
  * since all connections through a proxy have the same.
  */
 export class ConnectionLimiter<S extends LimitedSocket> {
@@ -78,14 +94,17 @@ export class ConnectionLimiter<S extends LimitedSocket> {
   /** The oldest first. */
   readonly #strangers = new Map<S, ConnectionSlot<S>>();
   readonly #known = new Map<S, ConnectionSlot<S>>();
-  readonly #byPod = new Map<string, Set<S>>();
-  /** When the bucket of beginnings is full again. */
-  #beginsFullAtMs = Number.NEGATIVE_INFINITY;
+  /** The connections of each accepted client, the longest idle first. */
+  readonly #byClient = new Map<string, Set<S>>();
+  readonly #begins: TokenBucket;
+  #knownSeenMs = 0;
   #cancelSweep: (() => void) | undefined;
 
   constructor(options: ConnectionLimiterOptions<S>) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
+    const { beginsPerSecond } = this.#limits;
+    this.#begins = new TokenBucket({ burst: beginsPerSecond, intervalMs: 1000 / beginsPerSecond });
   }
 
   get counts(): { waiting: number; strangers: number; known: number } {
@@ -103,26 +122,33 @@ export class ConnectionLimiter<S extends LimitedSocket> {
     this.#sweepLater();
   }
 
+  /** From now on, the bytes of `content` are what the connection brings. */
+  secured(socket: S, content: { readonly bytesRead: number }): void {
+    const place = this.#placeOf(socket);
+    if (place) place.content = content;
+  }
+
   /** The head of a request came. Whether its answer is to be the last on this connection. */
   asked(socket: S): { isLast: boolean } {
     const place = this.#placeOf(socket);
     if (!place) return { isLast: true };
+    this.#use(socket, place);
     place.hasAsked = true;
     place.untilMs = this.#options.clock.monotonic() + REQUEST_MS;
     return { isLast: place.refusals >= this.#limits.refusalsMax - 1 };
   }
 
-  /** A token of this pod was accepted. */
-  accepted(socket: S, podUid: string): void {
+  /** The client of a connection was accepted. */
+  accepted(socket: S, client: string): void {
     const place = this.#strangers.get(socket);
     if (!place) return;
-    place.pod = podUid;
+    place.client = client;
     this.#strangers.delete(socket);
     this.#known.set(socket, place);
-    const sockets = this.#byPod.get(podUid) ?? new Set();
-    this.#byPod.set(podUid, sockets.add(socket));
-    const [oldest] = sockets;
-    if (sockets.size > this.#limits.perPodMax && oldest) this.#close(oldest, 'pod');
+    const sockets = this.#byClient.get(client) ?? new Set();
+    this.#byClient.set(client, sockets.add(socket));
+    const [longestIdle] = sockets;
+    if (sockets.size > this.#limits.perClientMax && longestIdle) this.#close(longestIdle, 'pod');
     this.#letIn();
   }
 
@@ -131,14 +157,21 @@ export class ConnectionLimiter<S extends LimitedSocket> {
     if (!place) return;
     place.untilMs = this.#options.clock.monotonic() + this.#limits.idleMs;
     place.refusals = outcome === 'accepted' ? 0 : place.refusals + 1;
-    if (outcome !== 'unauthenticated' || place.pod === undefined) return;
+    this.#use(socket, place);
+    if (outcome !== 'unauthenticated' || place.client === undefined) return;
     this.#forget(socket);
-    this.#strangers.set(socket, { ...place, pod: undefined });
+    this.#strangers.set(socket, { ...place, client: undefined });
     this.#sweepLater();
+  }
+
+  /** Closes a connection that costs without progress. */
+  shut(socket: S): void {
+    if (this.#placeOf(socket)) this.#close(socket, 'no progress');
   }
 
   /** The connection is closed, by whomever. */
   gone(socket: S): void {
+    this.#charge(socket);
     this.#forget(socket);
     this.#letIn();
   }
@@ -156,11 +189,17 @@ export class ConnectionLimiter<S extends LimitedSocket> {
     return this.#strangers.get(socket) ?? this.#known.get(socket);
   }
 
+  /** The connection of a client that was used last is the last. */
+  #use(socket: S, { client }: ConnectionSlot<S>): void {
+    const sockets = client === undefined ? undefined : this.#byClient.get(client);
+    if (sockets?.delete(socket)) sockets.add(socket);
+  }
+
   #forget(socket: S): void {
-    const pod = this.#known.get(socket)?.pod;
-    const ofPod = pod === undefined ? undefined : this.#byPod.get(pod);
-    ofPod?.delete(socket);
-    if (pod !== undefined && ofPod?.size === 0) this.#byPod.delete(pod);
+    const client = this.#known.get(socket)?.client;
+    const ofClient = client === undefined ? undefined : this.#byClient.get(client);
+    ofClient?.delete(socket);
+    if (client !== undefined && ofClient?.size === 0) this.#byClient.delete(client);
     this.#known.delete(socket);
     this.#strangers.delete(socket);
     this.#waiting.delete(socket);
@@ -174,19 +213,16 @@ export class ConnectionLimiter<S extends LimitedSocket> {
         this.#waiting.delete(socket);
         continue;
       }
-      if (!this.#mayBegin(nowMs) || !this.#hasRoom(nowMs)) return;
+      if (this.#begins.waitMs(nowMs) > 0 || !this.#hasRoom(nowMs)) return;
       this.#waiting.delete(socket);
       const { firstRequestMs } = this.#limits;
       const untilMs = nowMs + firstRequestMs;
-      this.#strangers.set(socket, { socket, beganMs: nowMs, untilMs, hasAsked: false, refusals: 0, pod: undefined });
-      this.#beginsFullAtMs = Math.max(this.#beginsFullAtMs, nowMs) + 1000 / this.#limits.beginsPerSecond;
+      const counts = { refusals: 0, bytes: 0, contentBytes: 0, emptyBytes: 0 };
+      const place = { socket, beganMs: nowMs, untilMs, hasAsked: false, client: undefined, content: undefined };
+      this.#strangers.set(socket, { ...place, ...counts });
+      this.#begins.take(nowMs);
       begin(socket);
     }
-  }
-
-  /** A bucket with the beginnings of one second. */
-  #mayBegin(nowMs: number): boolean {
-    return this.#beginsFullAtMs - nowMs < 1000;
   }
 
   #hasRoom(nowMs: number): boolean {
@@ -200,11 +236,11 @@ export class ConnectionLimiter<S extends LimitedSocket> {
 
   #sweepLater(): void {
     if (this.#cancelSweep) return;
-    const intervalMs = this.#waiting.size > 0 ? 20 : SWEEP_MS;
+    const intervalMs = this.#waiting.size + this.#strangers.size > 0 ? SWEEP_STRANGERS_MS : SWEEP_MS;
     this.#cancelSweep = this.#options.clock.after(intervalMs, () => {
       this.#cancelSweep = undefined;
       this.#sweep();
-      if (this.#waiting.size + this.#strangers.size > 0) this.#sweepLater();
+      if (this.#waiting.size + this.#strangers.size + this.#known.size > 0) this.#sweepLater();
     });
   }
 
@@ -214,15 +250,45 @@ export class ConnectionLimiter<S extends LimitedSocket> {
       if (nowMs - sinceMs < WAITED_MS) break;
       this.#close(socket, 'waited');
     }
-    for (const { socket, untilMs, hasAsked } of this.#strangers.values()) {
-      if (nowMs >= untilMs) this.#close(socket, hasAsked ? 'idle' : 'no request');
+    for (const place of this.#strangers.values()) {
+      if (nowMs >= place.untilMs) this.#close(place.socket, place.hasAsked ? 'idle' : 'no request');
+      else this.#checkProgress(place);
+    }
+    if (nowMs - this.#knownSeenMs >= SWEEP_MS) {
+      this.#knownSeenMs = nowMs;
+      for (const place of this.#known.values()) this.#checkProgress(place);
     }
     this.#letIn();
   }
 
+  #checkProgress(place: ConnectionSlot<S>): void {
+    count(place);
+    if (place.emptyBytes > EMPTY_BYTES_MAX) this.shut(place.socket);
+  }
+
+  /** What brought nothing is paid by those who come next, so that no attacker gets more by coming again. */
+  #charge(socket: S): void {
+    const place = this.#placeOf(socket);
+    // Before its handshake is done, its beginning covers what it costs.
+    if (!place?.content) return;
+    count(place);
+    const bytes = Math.min(place.emptyBytes, EMPTY_BYTES_MAX);
+    this.#begins.charge(this.#options.clock.monotonic(), bytes / BEGIN_BYTES);
+  }
+
   #close(socket: S, reason: ClosedReason): void {
+    this.#charge(socket);
     this.#forget(socket);
     this.#options.onClosed?.(reason);
     socket.destroy();
   }
+}
+
+function count(place: ConnectionSlot<LimitedSocket>): void {
+  const { bytesRead } = place.socket;
+  const contentBytes = place.content?.bytesRead ?? 0;
+  const content = OVERHEAD * (contentBytes - place.contentBytes);
+  place.emptyBytes = Math.max(0, place.emptyBytes + bytesRead - place.bytes - content);
+  place.bytes = bytesRead;
+  place.contentBytes = contentBytes;
 }

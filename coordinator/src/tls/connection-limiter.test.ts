@@ -4,6 +4,7 @@ import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.t
 
 class FakeSocket {
   destroyed = false;
+  bytesRead = 0;
   readonly name: string;
   constructor(name: string) {
     this.name = name;
@@ -279,4 +280,49 @@ it('closes what nothing was asked on when it stops, and keeps no timer', async (
   limiter.gone(asking);
   await clock.advance(1_000);
   expect(clock.pendingTimers).toBe(0);
+});
+
+describe('bytes without content', () => {
+  it('end a connection beyond 32 KiB, before and after its handshake', async () => {
+    const { clock, limiter, arrive, closed } = setUp();
+    const [a, b] = [arrive('a'), arrive('b')];
+    const content = { bytesRead: 0 };
+    limiter.secured(b, content);
+    a.bytesRead = 32 * 1024;
+    b.bytesRead = 40 * 1024;
+    content.bytesRead = 2 * 1024;
+    await clock.advance(20);
+    expect(closed).toEqual([]);
+    a.bytesRead += 1;
+    b.bytesRead += 1;
+    await clock.advance(20);
+    expect([a.destroyed, b.destroyed, closed]).toEqual([true, true, ['no progress', 'no progress']]);
+  });
+
+  it('end the connection of an accepted client within 250 ms, and content is not counted', async () => {
+    const { clock, limiter, arrive } = setUp();
+    const [honest, stolen] = [arrive('honest'), arrive('stolen')];
+    const content = { bytesRead: 0 };
+    limiter.secured(honest, content);
+    for (const socket of [honest, stolen]) limiter.accepted(socket, socket.name);
+    honest.bytesRead = 1_000_000;
+    content.bytesRead = 900_000;
+    stolen.bytesRead = 33_000;
+    await clock.advance(500);
+    expect([honest.destroyed, stolen.destroyed]).toEqual([false, true]);
+  });
+
+  it('are paid by the connections that come next: one for each 2 KiB, and 16 at most', async () => {
+    const { clock, limiter, arrive, begun } = setUp({ beginsPerSecond: 10 });
+    const a = arrive('a');
+    limiter.secured(a, { bytesRead: 0 });
+    a.bytesRead = 20_000 * 2048;
+    limiter.gone(a);
+    arrive('b');
+    // Of ten at once, it took 17.
+    await clock.advance(790);
+    expect(begun).toEqual(['a']);
+    await clock.advance(50);
+    expect(begun).toEqual(['a', 'b']);
+  });
 });
