@@ -7,7 +7,7 @@ import type { Claims } from './claim.ts';
 import { agentDefault, constant, coordinatorDefault, grouped, numberIn, seconds, word } from './source.ts';
 
 const COMMON = 'packages/common/src/well-known.ts';
-const PLACES = 'coordinator/src/ingest/connection-limiter.ts';
+const PLACES = 'coordinator/src/tls/connection-limiter.ts';
 const HANDLER = 'coordinator/src/ingest/report-handler.ts';
 const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 

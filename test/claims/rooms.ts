@@ -1,7 +1,7 @@
 import type { Claims } from './claim.ts';
 import { constant, coordinatorDefault, grouped, numberIn, seconds, word } from './source.ts';
 
-const PLACES = 'coordinator/src/ingest/connection-limiter.ts';
+const PLACES = 'coordinator/src/tls/connection-limiter.ts';
 const HANDLER = 'coordinator/src/ingest/report-handler.ts';
 const KEYS = 'coordinator/src/ingest/signing-keys.ts';
 const AUTH = 'coordinator/src/ingest/bearer-auth.ts';
