@@ -186,8 +186,8 @@ export const NAMED: readonly NamedMutant[] = [
   {
     name: 'an empty address is handed to an agent',
     file: `${SRC}/state/probe-targets.ts`,
-    from: ".filter((pod) => addressOf(pod, host) !== '')\n",
-    to: '',
+    from: "addressOf(pod, host) !== '' && (!best",
+    to: '(!best',
     caughtBy: `${SRC}/state/probe-targets.test.ts`,
   },
   {
