@@ -57,8 +57,7 @@ export const SHORT: Readonly<Record<string, string>> = {
   'coordinator/src/ingest/report-schema.hostile.test.ts': 'SECURITY: reports',
   'coordinator/src/scheduler/extender/extender-server.hostile.test.ts': 'SECURITY: bytes to the scheduler extender',
   'packages/common/src/observability-server.hostile.test.ts': 'SECURITY: bytes to the health listener',
-  'test/model/histories.test.ts':
-    'histories of everything that decides about a key: a third of the mutants of decide and write die nowhere else',
+  'test/model/histories.test.ts': 'random histories of everything that decides about a key',
   'test/browser/page.test.ts': 'the page in a browser',
   'test/browser/hostile.test.ts': 'SECURITY: the page',
   'test/real-node/product/rollout.test.ts': 'one rollout on real nodes',
