@@ -292,7 +292,7 @@ describe('a NodeService that is not in force says why', () => {
     [
       'gitpods',
       { publish: { label: 'gitpod.io/ws-daemon_ready_ns_default' } },
-      /KeyRefused: .* is set by rollcall for another reason/,
+      /KeyRefused: .* belongs to the service ws-daemon of Gitpod/,
     ],
     [
       'gate',

@@ -213,8 +213,8 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
         'events: create patch',
         'tokenreviews.authentication.k8s.io: create',
         `leases.coordination.k8s.io/rollcall-coordinator: ${own}`,
-        'secrets/rollcall-coordinator-tls: get list update watch',
-        'configmaps/rollcall-coordinator-ca: get list update watch',
+        'secrets/rollcall-coordinator-tls: get list watch update',
+        'configmaps/rollcall-coordinator-ca: get list watch update',
       ].toSorted(),
     );
   });
