@@ -7,7 +7,7 @@ import { applyManifest, createServiceAccount } from '../control-plane/cluster.ts
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { anotherApiServer } from '../control-plane/launch.ts';
 import { freePort } from '../control-plane/ports.ts';
-import { installAccess } from '../control-plane/rbac.ts';
+import { createOwnObjects, installAccess } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { watch } from '../control-plane/watch.ts';
 import { type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
@@ -82,6 +82,7 @@ export class Lane {
       const left = await Promise.all(COLLECTIONS.map((path) => this.api.list(path)));
       return left.every((objects) => objects.length === 0);
     });
+    await createOwnObjects(this.api);
   }
 
   stop(): Promise<void> {

@@ -190,18 +190,19 @@ describe('a circle of conditions is refused in the status, and by diff', () => {
     ));
 
   test('of a service that checks what an older one publishes, or publishes what an older one checks', async () => {
-    await create('older', publishing(condition(KERNEL), OWN));
-    await statusIs('older', 'Ready', /^True/);
-    await refused('checks', condition(OWN), /ChecksOwnCondition.*which the NodeService older publishes/);
+    // Of two that were created within one second, the one that comes first by name is older.
+    await create('an-older', publishing(condition(KERNEL), OWN));
+    await statusIs('an-older', 'Ready', /^True/);
+    await refused('checks', condition(OWN), /ChecksOwnCondition.*which the NodeService an-older publishes/);
     const contained = { checks: [{ name: 'any', anyOf: condition(OWN).checks }] };
-    await refused('contains', contained, /ChecksOwnCondition.*which the NodeService older publishes/);
+    await refused('contains', contained, /ChecksOwnCondition.*which the NodeService an-older publishes/);
     await refused(
       'publishes',
       publishing(condition('example.com/Other'), KERNEL),
       /ConditionChecked.*, which is older, checks/,
     );
-    await statusIs('older', 'Ready', /^True/);
-    await remove('older');
+    await statusIs('an-older', 'Ready', /^True/);
+    await remove('an-older');
   });
 });
 
