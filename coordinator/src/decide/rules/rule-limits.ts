@@ -63,7 +63,7 @@ export function* limitRules(given: readonly Rule[]): Generator<undefined, Limite
       matches.set(glob, own);
       uses.set(glob, (uses.get(glob) ?? 0) + (patterns.get(glob)?.length ?? 0));
     }
-    for (const [, own] of asking) own.add(label);
+    for (const [glob] of asking) matches.get(glob)?.add(label);
     predicates += weight;
     bytes += size;
     matched += more;

@@ -92,6 +92,10 @@ describe('rules that build on each other', () => {
     expect(set.problems).toEqual([]);
   });
 
+  test('may do so by a pattern that several of them have, one of which it matches', () => {
+    expect(implied({ a: '*/c', 'n/c': '*/c\nd' }, { d: 'true' })).toEqual(['a', 'n/c']);
+  });
+
   test('A-8: may do so by a pattern', () => {
     const files = { 'accelerators/edgetpu': 'usb', 'accelerators/any': 'accelerators/*', dear: 'accelerators/*=t*' };
     expect(implied(files, { usb: '' })).toEqual(['accelerators/any', 'accelerators/edgetpu', 'dear']);
