@@ -133,11 +133,18 @@ export class Judge {
     return this.#world.services.has(name) && (tier === undefined || labels[TIER_LABEL] === tier);
   }
 
+  #isListed(node: SimNode, { name }: ServiceSpec): boolean {
+    const keys = this.#world.server.nodes.get(node.name)?.metadata.annotations?.['rollcall.dev/keys'] ?? '';
+    return keys.includes(`"service:${name}-`);
+  }
+
   /** Deviation of a service from the expected state, given whether it is ready. */
   #problem(node: SimNode, service: ServiceSpec, isReady: boolean): string | undefined {
     const shown = this.#shown(node, service);
     if (!shown) return undefined;
     const isSelected = this.#isSelected(node, service);
+    // On a node that a service does not select, what others set stays; what rollcall listed has to go.
+    if (!isSelected && !this.#isListed(node, service)) return undefined;
     const wanted: Shown = {
       label: isSelected && isReady,
       taint: isSelected && service.taint && !isReady,
