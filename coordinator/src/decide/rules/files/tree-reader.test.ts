@@ -37,3 +37,14 @@ test('a look reads a file again that was changed, and then no more', async () =>
   await rm(join(fixture.root, 'n/a'));
   expect(await conditions()).toBeUndefined();
 });
+
+test('files beyond 1 MiB together are named, and their rules do not count', async () => {
+  const kib60 = ' '.repeat(60 * 1024);
+  const names = Array.from({ length: 18 }, (_, index) => `n/file-${String(index).padStart(2, '0')}`);
+  await fixture.write(Object.fromEntries(names.map((name) => [name, `x${kib60}`])));
+  const { files, problems } = await new TreeReader(fixture.root, () => undefined).look();
+  // 17 × 60 KiB fit into 1,024 KiB.
+  expect([...files.keys()]).toEqual(names.slice(0, 17));
+  const problem = 'is left out: all rule files can have 1024 KiB together';
+  expect(problems).toEqual([{ file: names[17], problem }]);
+});
