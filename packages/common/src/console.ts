@@ -256,9 +256,12 @@ export type KeyDocument = {
   key: string;
   service?: string | undefined;
   stance: 'present' | 'absent' | 'keep';
+  /** Of a taint `VALUE:EFFECT`, of a condition its status. */
   value: string;
   /** `null` where it is absent; left out where it is not watched: taints and conditions are not always watched. */
   onNode?: string | null | undefined;
+  /** The next write changes it; in a dry run, it would. */
+  pending?: true | undefined;
   reason: string;
   labeler: string;
   ownership: 'exclusive' | 'forced' | 'shared';

@@ -21,7 +21,10 @@ function factsOf({
   ...change
 }: Partial<Omit<NodeFacts, 'evaluated'>> & { evaluated?: object } = {}): NodeFacts {
   return {
-    node: { name: 'n', uid: 'u', labels: {}, annotations: {} },
+    node: {
+      ...{ name: 'n', uid: 'u', labels: {}, annotations: {} },
+      owned: { labels: new Set(), annotations: new Set() },
+    },
     evaluated: { ...snapshot(), readiness: new Map(), ageMs: 0, ...evaluated },
     intent: new Map(),
     unwritable: [],
@@ -273,6 +276,19 @@ describe('what is about to be written', () => {
     });
     const facts = factsOf({ plan: { node: ref, withdrawal, ahead: ['c'], set, taints } });
     expect(nodeDocument(facts, []).pending).toEqual(pending);
+  });
+
+  test('is said of each key that the plan changes, and of no other', () => {
+    const taint = { key: TAINT, value: 'x', effect: 'NoSchedule' } as const;
+    const wanted = entry({ ...taint, kind: 'taint' });
+    const intent = new Map([[`taint:${TAINT}`, wanted]]);
+    const [{ owned, ...node }] = [factsOf().node];
+    const keys = (taints: object[], plan?: object) =>
+      nodeDocument(factsOf({ intent, node: { ...node, owned, taints } as never, plan: plan as never }), []).keys;
+    expect(keys([taint])).toMatchObject([{ value: 'x:NoSchedule', onNode: 'x:NoSchedule' }]);
+    expect(keys([taint])[0]).not.toHaveProperty('pending');
+    const plan = { node: ref, taints: { add: [taint], remove: [], observed: [] } };
+    expect(keys([], plan)).toMatchObject([{ value: 'x:NoSchedule', onNode: null, pending: true }]);
   });
 
   test.each([

@@ -8,8 +8,8 @@ import type {
   StartingDocument,
 } from '@rollcall/common/console.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
-import { valueOn } from '../../decide/intent/changes.ts';
-import type { IntentEntry } from '../../decide/intent/intent.ts';
+import { plannedChanges, valueOn, wantedValue } from '../../decide/intent/changes.ts';
+import { entryKey, type IntentEntry } from '../../decide/intent/intent.ts';
 import type { ConditionChange, NodePlan } from '../../decide/intent/plan.ts';
 import type { EvaluatedNode } from '../../decide/labelers/labeler.ts';
 import type { Service } from '../../model/services.ts';
@@ -21,6 +21,7 @@ import type { NodeFacts } from './node-queries.ts';
 /** The page that explains a node. Times are RFC 3339. */
 export function nodeDocument(facts: NodeFacts, services: readonly Service[]): Omit<NodeDocument, 'replica'> {
   const { node, evaluated, intent, plan, changes, quietMs } = facts;
+  const pending = new Set(plan ? plannedChanges(plan, node, intent).map(entryKey) : []);
   return {
     name: node.name,
     uid: node.uid,
@@ -33,7 +34,10 @@ export function nodeDocument(facts: NodeFacts, services: readonly Service[]): Om
     lifecycle: lifecycleOf(evaluated),
     services: services.map((service) => serviceDocument(service, evaluated)),
     accelerators: acceleratorDocuments(evaluated),
-    keys: [...intent.values()].map((entry) => keyDocument(entry, facts, services)),
+    keys: [...intent].map(([id, entry]) => ({
+      ...keyDocument(entry, facts, services),
+      ...(pending.has(id) ? { pending: true as const } : {}),
+    })),
     workspaces: evaluated.workspaces?.map(({ namespace, name }) => `${namespace}/${name}`),
     pending: plan && planDocument(plan),
     changes: changes.toReversed().map(({ atMs, ...change }) => ({ at: rfc3339(atMs), ...change })),
@@ -89,7 +93,7 @@ function serviceDocument(service: Service, evaluated: EvaluatedNode): NodeServic
 /** `stance`: want (it is to be there), withhold (it is to be absent), hold (it stays as it is). */
 function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Service[]): KeyDocument {
   const { node, unwritable, contested, refusedWithdrawals, changes } = facts;
-  const { kind, key, value, stance, ownership, reason, labeler, overruled } = entry;
+  const { kind, key, stance, ownership, reason, labeler, overruled } = entry;
   const isIt = (other: { kind: string; key: string }) => other.kind === kind && other.key === key;
   const out = unwritable.find(isIt);
   const contest = contested.find(isIt);
@@ -100,7 +104,7 @@ function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Se
     key,
     service,
     stance,
-    value,
+    value: wantedValue(entry),
     // `null` where it is absent, and left out where it is not watched: taints and conditions are not always watched.
     onNode: isSeen(node, kind) ? (valueOn(node, kind, key) ?? null) : undefined,
     reason,

@@ -30,7 +30,16 @@ export function valueOn(node: ObservedNode, kind: Claim['kind'], key: string): s
   if (kind === 'annotation') return node.annotations[key];
   if (kind === 'condition') return node.conditions?.find(({ type }) => type === key)?.status;
   const taint = node.taints?.find((each) => each.key === key);
-  return taint && `${taint.value ?? ''}:${taint.effect}`;
+  return taint && taintText(taint);
+}
+
+/** The value that a claim wants, as `valueOn` shows it. */
+export function wantedValue({ kind, value, effect = 'NoSchedule' }: Claim): string {
+  return kind === 'taint' ? taintText({ value, effect }) : value;
+}
+
+function taintText({ value = '', effect }: { value?: string | undefined; effect: string }): string {
+  return `${value}:${effect}`;
 }
 
 const KEPT_PER_NODE = 10;
@@ -83,9 +92,7 @@ export function plannedChanges(plan: NodePlan, node: ObservedNode, intent: NodeI
     for (const [key, value] of Object.entries(set[field])) wanted.set(entryKey({ kind, key }), value);
   }
   for (const key of taints?.remove ?? []) wanted.set(entryKey({ kind: 'taint', key }), undefined);
-  for (const { key, value, effect } of taints?.add ?? []) {
-    wanted.set(entryKey({ kind: 'taint', key }), `${value ?? ''}:${effect}`);
-  }
+  for (const taint of taints?.add ?? []) wanted.set(entryKey({ kind: 'taint', key: taint.key }), taintText(taint));
   const statuses = conditions?.write === 'apply' ? [...conditions.conditions, ...conditions.waiting] : [];
   const gone = conditions?.write === 'remove' ? conditions.conditions : [];
   for (const { type, status } of statuses) wanted.set(entryKey({ kind: 'condition', key: type }), status);
@@ -93,8 +100,11 @@ export function plannedChanges(plan: NodePlan, node: ObservedNode, intent: NodeI
   return [...wanted].flatMap(([id, to]) => {
     const [kind, key] = [id.slice(0, id.indexOf(':')) as Change['kind'], id.slice(id.indexOf(':') + 1)];
     const from = valueOn(node, kind, key);
-    return from === to
-      ? []
-      : [{ kind, key, from, to, reason: intent.get(id)?.reason ?? 'nothing requests it any more' }];
+    if (from === to) return [];
+    return [{ kind, key, from, to, reason: intent.get(id)?.reason ?? (to === undefined ? UNREQUESTED : RECORD) }];
   });
 }
+
+const UNREQUESTED = 'nothing requests it any more';
+/** No labeler claims the annotations in which rollcall remembers. */
+const RECORD = 'it records on the Node what rollcall set or has seen there';

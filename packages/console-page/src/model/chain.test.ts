@@ -104,11 +104,13 @@ test('each step shows what speaks against it', () => {
 
 test.each<[Partial<KeyDocument>, string]>([
   [{}, 'good wanted as “true”, and it is.'],
-  [{ onNode: null }, 'bad wanted as “true”, but absent (to be written).'],
-  [{ onNode: 'false' }, 'bad wanted as “true”, but on the Node as “false” (to be written).'],
+  [{ kind: 'taint', value: 'x:NoSchedule', onNode: 'x:NoSchedule' }, 'good wanted as “x:NoSchedule”, and it is.'],
+  [{ onNode: null, pending: true }, 'bad wanted as “true”, but absent (to be written).'],
+  [{ onNode: null }, 'open wanted as “true”, but absent; no write is planned.'],
+  [{ onNode: 'false', pending: true }, 'bad wanted as “true”, but on the Node as “false” (to be written).'],
   [{ onNode: undefined }, 'open wanted as “true”; whether it is, is not watched.'],
   [{ stance: 'absent', onNode: null }, 'good is to be absent, and it is.'],
-  [{ stance: 'absent' }, 'bad is to be absent, but on the Node as “true” (to be written).'],
+  [{ stance: 'absent', pending: true }, 'bad is to be absent, but on the Node as “true” (to be written).'],
   [{ stance: 'keep' }, 'open stays as it is: on the Node as “true”.'],
   [
     { onNode: 'x', contested: { rival: 'labeler', nextTrySeconds: 8 } },
@@ -128,7 +130,7 @@ test.each<[Partial<KeyDocument>, string]>([
 });
 
 test('in a dry run nothing is about to be written', () => {
-  expect(agreement({ ...KEY, onNode: null }, true).text).toContain('a dry run writes nothing');
+  expect(agreement({ ...KEY, onNode: null, pending: true }, true).text).toContain('a dry run writes nothing');
 });
 
 test('a service is shown as held back while it is, and as none where the node is not for it', () => {

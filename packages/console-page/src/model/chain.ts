@@ -102,7 +102,7 @@ function keyStep(key: KeyDocument, { replica }: NodeDocument): Step {
 
 /** Whether the Node shows what is wanted of a key, in words. */
 export function agreement(key: KeyDocument, dryRun: boolean): { ok: StepVerdict; text: string } {
-  const { stance, value, onNode, contested, skipped, removalRefused } = key;
+  const { stance, value, onNode, pending, contested, skipped, removalRefused } = key;
   const is = onNode === undefined ? 'not watched' : onNode === null ? 'absent' : `on the Node as ${quoted(onNode)}`;
   const trouble = skipped?.message ?? removalRefused;
   const rival = contested && `contested by ${contested.rival}, tried again in ${contested.nextTrySeconds} s`;
@@ -115,8 +115,9 @@ export function agreement(key: KeyDocument, dryRun: boolean): { ok: StepVerdict;
   if (onNode === undefined) return { ok: 'open', text: `${wants}; whether it is, is not watched${because}.` };
   const agrees = isWanted ? onNode === value : onNode === null;
   if (agrees) return { ok: 'good', text: `${wants}, and it is${because}.` };
-  const pending = dryRun ? 'a dry run writes nothing' : 'to be written';
-  return { ok: 'bad', text: `${wants}, but ${is} (${why === '' ? pending : why}).` };
+  if (why === '' && !pending) return { ok: 'open', text: `${wants}, but ${is}; no write is planned.` };
+  const write = dryRun ? 'a dry run writes nothing' : 'to be written';
+  return { ok: 'bad', text: `${wants}, but ${is} (${why === '' ? write : why}).` };
 }
 
 function quoted(value: string): string {
