@@ -49,6 +49,13 @@ describeInBrowser('the page', (open) => {
     expect(await page.title()).toBe('rollcall');
   });
 
+  test('says that nothing is checked where no service is for any node, and how to begin', async () => {
+    console = await PretendConsole.start([nodeSummary('a', { services: {} }), nodeSummary('b', { services: {} })]);
+    const page = await open(console.url);
+    await expect.poll(() => heading(page)).toBe('Nothing is checked on any of the 2 nodes.');
+    await page.getByText('kubectl explain nodeservice.spec').waitFor();
+  });
+
   test('changes the color of a cell when its node changes', async () => {
     console = await PretendConsole.start([nodeSummary('a'), nodeSummary('b')]);
     const page = await open(console.url);

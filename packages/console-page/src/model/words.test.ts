@@ -7,6 +7,9 @@ test.each([
   [0, {}, 'There are no nodes.'],
   [1, { ready: 1 }, 'The only node is ready.'],
   [5000, { ready: 5000 }, 'All 5,000 nodes are ready.'],
+  [5, { none: 5 }, 'Nothing is checked on any of the 5 nodes.'],
+  [1, { none: 1 }, 'Nothing is checked on the only node.'],
+  [5, { ready: 3, none: 2 }, 'Ready: 3 of 5 nodes. Nothing is checked on the others.'],
   [5, { ready: 4, 'not-ready': 1 }, '1 of 5 nodes is not ready.'],
   [9, { ready: 2, silent: 3, guarded: 4 }, '3 of 9 nodes are silent, 4 guarded.'],
 ])('the state of %i nodes is one sentence: %o', (total, counts, sentence) => {

@@ -44,11 +44,19 @@ export const CAUSE_WORDS: Readonly<Record<DriftCause, { name: string; meaning: s
 export function fleetSentence(total: number, counts: Counts): string {
   if (total === 0) return 'There are no nodes.';
   const [worst, ...others] = TROUBLES.filter((state) => counts[state] > 0);
-  if (worst === undefined) return total === 1 ? 'The only node is ready.' : `All ${number(total)} nodes are ready.`;
+  if (worst === undefined) return wellSentence(total, counts.none);
   const isAre = counts[worst] === 1 ? 'is' : 'are';
   const rest = others.map((state) => `${number(counts[state])} ${STATE_WORDS[state].name.toLowerCase()}`);
   const first = `${number(counts[worst])} of ${plural(total, 'node')} ${isAre} ${STATE_WORDS[worst].name.toLowerCase()}`;
   return `${[first, ...rest].join(', ')}.`;
+}
+
+/** `none`: on so many nodes nothing is checked. */
+function wellSentence(total: number, none: number): string {
+  if (none === total)
+    return `Nothing is checked on ${total === 1 ? 'the only node' : `any of the ${number(total)} nodes`}.`;
+  if (none > 0) return `Ready: ${number(total - none)} of ${plural(total, 'node')}. Nothing is checked on the others.`;
+  return total === 1 ? 'The only node is ready.' : `All ${number(total)} nodes are ready.`;
 }
 
 /** A node in one sentence, for a tooltip and for a screen reader. */

@@ -32,6 +32,7 @@ export function FleetView() {
         {lost?.heardMs !== undefined && `As of ${timeOfDay(lost.heardMs)}: `}
         {fleetSentence(size, counts)}
       </Title>
+      {size > 0 && counts.none === size && <Begin />}
       <Legend only={only.value} onPick={(state) => (only.value = only.value === state ? undefined : state)} />
       <NodesToLookAt only={only.value} />
       <section aria-label="Nodes by pool">
@@ -44,6 +45,16 @@ export function FleetView() {
       </section>
       <Plot />
     </>
+  );
+}
+
+/** What to do where nothing is checked. */
+function Begin() {
+  return (
+    <p class="quiet">
+      A NodeService says what to check, and on which nodes. To write one: <code>kubectl explain nodeservice.spec</code>.
+      To see those that are there: <code>kubectl get nodeservices</code>.
+    </p>
   );
 }
 
