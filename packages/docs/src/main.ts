@@ -16,11 +16,19 @@ const { values } = parseArgs({
 });
 
 const port = Number(values.port);
-if (values.edit) {
+if (values.serve && values.out !== undefined) {
+  process.stderr.write('--serve shows the site in its default folder: leave out --out\n');
+  process.exitCode = 2;
+} else if (values.edit) {
   const server = await createServer(PAGES, { host: '127.0.0.1', port });
   await server.listen();
   server.printUrls();
 } else {
   await build(PAGES, values.out === undefined ? {} : { outDir: values.out });
-  if (values.serve) await serve({ root: PAGES, port });
+  if (values.serve) await serve({ root: PAGES, port: onLoopback(port) });
+}
+
+/** vitepress has no option for the address, but hands `port` to `server.listen` as it is, and prints it. */
+function onLoopback(port: number): number {
+  return { host: '127.0.0.1', port, toString: () => String(port) } as unknown as number;
 }
