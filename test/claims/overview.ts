@@ -57,7 +57,7 @@ export const OVERVIEW: Claims = {
   ],
   'packages/docs/how-to/upgrade.md': [`or waited for ${stale} s (${grace} s where the agent’s pod is gone`],
   'packages/docs/how-to/troubleshoot.md': [
-    `on its port ${value('agent.port')}`,
+    `pod/POD ${value('agent.port')}`,
     `tried again after ${seconds('coordinator/src/write/unwritable-keys.ts', 'REFUSED_FIRST_MS')} s`,
   ],
   'packages/docs/reference/sizing.md': [

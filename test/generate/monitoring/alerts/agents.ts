@@ -32,7 +32,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
     for: '15m',
     severity: 'warning',
     summary: 'Nodes have no agent',
-    description: '{{ $value }} nodes have no agent of {{ $labels.namespace }}; none of their services counts as ready.',
+    description: '{{ $value }} nodes have no agent of {{ $labels.namespace }}; no service that an agent probes counts as ready there.',
     cases: [
       {
         name: 'two of ten nodes',
@@ -41,7 +41,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: ROLLCALL,
-            says: '2 nodes have no agent of rollcall; none of their services counts as ready.',
+            says: '2 nodes have no agent of rollcall; no service that an agent probes counts as ready there.',
           },
         ],
       },
