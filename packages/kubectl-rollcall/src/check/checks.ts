@@ -26,6 +26,7 @@ import {
   someoneLeads,
 } from './installation-checks.ts';
 import { networkOpen } from './network-checks.ts';
+import { daemonSetsSelect, holdsAndExpiry, poolObjectsWatched } from './object-checks.ts';
 import { coordinatorRights } from './rights-checks.ts';
 
 /** Of a cluster that has no rollcall yet. */
@@ -61,9 +62,12 @@ export const CHECKS: readonly Check[] = [
   networkOpen,
   gitpodNamespace,
   nodeServicesAccepted,
+  poolObjectsWatched,
   otherLabelers,
   poolsAgree,
+  daemonSetsSelect,
   clusterAutoscaler,
   karpenter,
+  holdsAndExpiry,
   nodeReadinessRules,
 ];

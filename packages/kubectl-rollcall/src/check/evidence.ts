@@ -4,12 +4,14 @@ import { type Lease, leaseNameOf, leasePath, unreachable } from '../cluster/lead
 import { readConfig } from '../cluster/read-config.ts';
 import type {
   ConfigMap,
+  KarpenterPool,
   NetworkPolicy,
   NodeObject,
   NodeService,
   PodObject,
   Policy,
   PolicyBinding,
+  PoolObject,
   Workload,
 } from './objects.ts';
 
@@ -60,6 +62,8 @@ export type Evidence = {
   nodes: Read<NodeObject[]>;
   /** Deployments and DaemonSets of the whole cluster. */
   workloads: Read<Workload[]>;
+  /** Those of the workloads that are DaemonSets. */
+  daemonSets: Read<Workload[]>;
   coordinator: Read<Workload>;
   agent: Read<Workload>;
   /** In rollcall's namespace. */
@@ -79,11 +83,10 @@ export type Evidence = {
   crds: Read<string[]>;
   nodeServices: Read<NodeService[]>;
   /** Of all namespaces. */
-  nodePoolLabelSets?: Read<{ metadata: { name: string }; spec?: { pool?: string } }[]>;
-  nodePoolLabels?: Read<{ metadata: { name: string }; spec?: { pool?: string } }[]>;
-  karpenterPools: Read<
-    { metadata: { name: string }; spec?: { template?: { spec?: { startupTaints?: { key: string }[] } } } }[]
-  >;
+  nodePoolLabelSets?: Read<PoolObject[]>;
+  nodePoolLabels?: Read<PoolObject[]>;
+  nodeHolds: Read<{ metadata: { name: string } }[]>;
+  karpenterPools: Read<KarpenterPool[]>;
   /** NodeReadinessRules of node-readiness-controller. */
   readinessRules: Read<{ metadata: { name: string }; spec?: { taint?: { key: string } } }[]>;
   networkPolicies: Read<NetworkPolicy[]>;
@@ -128,26 +131,23 @@ export async function gather(kube: KubeApi, namespace: string, nowMs: number): P
       return all.map(({ metadata }) => metadata.name);
     }),
     nodeServices: list<NodeService>('/apis/rollcall.dev/v1alpha1/nodeservices'),
-    nodePoolLabelSets: list<{ metadata: { name: string }; spec?: { pool?: string } }>(
-      '/apis/labels.banzaicloud.io/v1alpha1/nodepoollabelsets',
-    ),
-    nodePoolLabels: list<{ metadata: { name: string }; spec?: { pool?: string } }>(
-      '/apis/rollcall.dev/v1alpha1/nodepoollabels',
-    ),
-    karpenterPools: list<{ metadata: { name: string } }>('/apis/karpenter.sh/v1/nodepools'),
+    nodePoolLabelSets: list<PoolObject>('/apis/labels.banzaicloud.io/v1alpha1/nodepoollabelsets'),
+    nodePoolLabels: list<PoolObject>('/apis/rollcall.dev/v1alpha1/nodepoollabels'),
+    nodeHolds: list<{ metadata: { name: string } }>('/apis/rollcall.dev/v1alpha1/nodeholds'),
+    karpenterPools: list<KarpenterPool>('/apis/karpenter.sh/v1/nodepools'),
     readinessRules: list<{ metadata: { name: string } }>('/apis/readiness.node.x-k8s.io/v1alpha1/nodereadinessrules'),
     configMaps: list<ConfigMap>(`/api/v1/${inNamespace}/configmaps`),
     serviceAccounts: list<{ metadata: { name: string } }>(`/api/v1/${inNamespace}/serviceaccounts`),
     networkPolicies: list<NetworkPolicy>(`/apis/networking.k8s.io/v1/${inNamespace}/networkpolicies`),
   });
-  const { deployments, daemonSets, ...rest } = first;
+  const { deployments, ...rest } = first;
   return {
     namespace,
     nowMs: nowMs + kube.clockAheadMs,
     clockAheadMs: kube.clockAheadMs,
     ...rest,
     ...second,
-    workloads: both(deployments, daemonSets),
+    workloads: both(deployments, first.daemonSets),
     may: (right, user) => read(() => review(kube, right, user)),
     podsWith: (selector) => list<PodObject>(`/api/v1/pods?labelSelector=${encodeURIComponent(selector)}`),
   };

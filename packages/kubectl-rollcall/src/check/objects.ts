@@ -15,10 +15,17 @@ export type NodeObject = {
   spec?: { taints?: Taint[] };
 };
 
-type PodSpec = {
+export type PodSpec = {
   containers?: { name: string; image?: string; args?: string[] }[];
   tolerations?: Toleration[];
   nodeSelector?: Record<string, string>;
+  affinity?: {
+    nodeAffinity?: {
+      requiredDuringSchedulingIgnoredDuringExecution?: {
+        nodeSelectorTerms?: { matchExpressions?: { key: string }[] }[];
+      };
+    };
+  };
   nodeName?: string;
   volumes?: { configMap?: { name?: string } }[];
 };
@@ -57,8 +64,17 @@ export type NodeServiceCheck = {
 
 export type NodeService = {
   metadata: Metadata;
-  spec?: { checks?: NodeServiceCheck[]; publish?: { taint?: Taint } };
+  spec?: { checks?: NodeServiceCheck[]; publish?: { label?: string; taint?: Taint } };
   status?: { conditions?: Condition[] };
+};
+
+/** A NodePoolLabels, or a NodePoolLabelSet. */
+export type PoolObject = { metadata: { name: string; namespace?: string }; spec?: { pool?: string } };
+
+/** A NodePool of Karpenter. */
+export type KarpenterPool = {
+  metadata: { name: string };
+  spec?: { template?: { spec?: { startupTaints?: { key: string }[]; expireAfter?: string } } };
 };
 
 export type NetworkPolicy = {
