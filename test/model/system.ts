@@ -213,7 +213,7 @@ export class Replica {
       record: (node) => fleet.record(node),
       facts: (node) => {
         const decision = evaluator.decide(node);
-        return decision && { ...decision, ...skipped.keysFor(node) };
+        return decision && { ...decision, skipped: skipped.keysFor(node) };
       },
       rules: () => ({ services: services(), dryRun }),
       mayJudge: mayDecide,

@@ -17,8 +17,7 @@ export function registerCoordinatorMetrics(registry: Registry): void {
   createApplyMetrics(registry, {
     queueDepth: () => 0,
     writesInFlight: () => 0,
-    skippedKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
-    contestedKeys: () => 0,
+    skippedKeys: () => ({ foreign: 0, invalid: 0, denied: 0, contested: 0 }),
   });
   createEventMetrics(registry);
   registerFleetMetrics(registry, {

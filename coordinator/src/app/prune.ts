@@ -4,6 +4,7 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { COORDINATOR_DEPLOYMENT_NAME } from '@rollcall/common/well-known.ts';
+import type { AskSkipped } from '../decide/intent/plan.ts';
 import { prunePlan } from '../decide/intent/plan-node.ts';
 import { type KubeClient, KubeStatusError } from '../kube/client.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
@@ -44,9 +45,15 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const annotations = keys.names('annotation');
   const intern = createIntern<string>();
   const nodes: NodeStore = new NodeStore(({ name, next }) => (next ? writeQueue.add(name) : writeQueue.forget(name)));
-  const plan = (name: string) => {
+  const skipped = new SkippedKeys(clock);
+  /** All that is left to remove, or without what must wait. */
+  const plan = (name: string, ask?: AskSkipped) => {
     const node = nodes.get(name);
-    return node && prunePlan(node, keys);
+    return node && prunePlan(node, keys, ask);
+  };
+  const prepare = (name: string) => {
+    const node = nodes.get(name);
+    return node && plan(name, skipped.asking(node).ask);
   };
   let isAlone = false;
   /** Looks whether coordinators are to run. Until it has found none, nothing is written. */
@@ -84,7 +91,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   const writeQueue: WriteQueue = new WriteQueue({
     observed: (name) => nodes.get(name),
     writer: new NodeWriter(client),
-    skipped: new SkippedKeys(clock),
+    skipped,
     dryRun: config.dryRun,
     fence: election,
     registry,
@@ -93,7 +100,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     random,
   });
   writeQueue.serve({
-    prepare: (name) => (isAlone ? plan(name) : undefined),
+    prepare: (name) => (isAlone ? prepare(name) : undefined),
     sent: () => () => {},
     rested: () => {},
     written: (node) => nodes.written(observeNode(node, intern, annotations)),

@@ -115,7 +115,7 @@ export async function createReplica(context: ReplicaContext) {
     record: (node) => fleet.record(node),
     facts: (node) => {
       const decision = nodes.decide(node);
-      return decision && { ...decision, ...nodes.skippedOn(node) };
+      return decision && { ...decision, skipped: nodes.skippedOn(node) };
     },
     rules: () => ({ services: services(), dryRun: config.dryRun }),
     mayJudge: mayDecide,

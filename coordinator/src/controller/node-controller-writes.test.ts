@@ -251,7 +251,7 @@ test('a condition of another writer is left alone, and reported', async () => {
   watched({ metadata, spec: {}, status: { conditions: [condition] } as never });
   await written();
   expect(told).toEqual([`left alone n ${type}`]);
-  expect(queries.explain('n')?.unwritable).toMatchObject([{ kind: 'condition', key: type, cause: 'foreign' }]);
+  expect(queries.explain('n')?.skipped).toMatchObject([{ kind: 'condition', key: type, cause: 'foreign' }]);
 });
 
 test('a label that another writer puts back each time is reported', async () => {

@@ -155,11 +155,11 @@ test('a withdrawal says why, beside what the node has', async () => {
 test('keys that were written and stay are forgotten as time passes, without another write', async () => {
   const { skipped, pass } = stage();
   const key = { kind: 'label', key: 'k', wanted: 'v', held: true, keepsAway: false } as const;
-  skipped.contested.wrote({ name: 'n', uid: 'uid-n' }, [key]);
+  skipped.wrote({ name: 'n', uid: 'uid-n' }, [key]);
   await pass(59);
-  expect(skipped.contested.remembered).toBe(1);
+  expect(skipped.remembered).toBe(1);
   await pass(1);
-  expect(skipped.contested.remembered).toBe(0);
+  expect(skipped.remembered).toBe(0);
 });
 
 test('an agent that has just started takes nothing from its node before it was told what to probe', async () => {
@@ -212,12 +212,12 @@ test('a label that is left to another writer is skipped without a write, and sub
   addNode('n', { more: { tier: 'mine' } });
   expect(pending.at(-1)).toBe(true);
   await clock.advance(0);
-  expect(skipped.unwritable.keysFor('n')).toMatchObject([{ key: 'tier', cause: 'foreign', wanted: 'gold' }]);
+  expect(skipped.keysFor('n')).toMatchObject([{ key: 'tier', cause: 'foreign', wanted: 'gold' }]);
   expect(pending.at(-1)).toBe(false);
   addNode('n');
   expect(isPending('n')).toBe(true);
   await clock.advance(0);
-  expect(skipped.unwritable.counts.foreign).toBe(0);
+  expect(evaluator.decide('n')?.leftOut).toEqual(new Set());
 });
 
 test('once the pods of a namespace are listed, waiting subscribers are told, and every node is evaluated', () => {

@@ -4,14 +4,13 @@ import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { Decision, Evaluator } from '../decide/evaluator.ts';
 import { SETTLE_MS } from '../decide/guards/blast-radius.ts';
 import { type ChangeLog, changesBetween } from '../decide/intent/changes.ts';
-import type { NodePlan, SkippedKey } from '../decide/intent/plan.ts';
+import type { ContestedKey, NodePlan, SkippedKey } from '../decide/intent/plan.ts';
 import { ruleOf } from '../decide/labelers/implied-labels.ts';
 import { labelsOfPool } from '../decide/labelers/pool-labels.ts';
 import { missingAtGate, type StartupGateOptions } from '../decide/labelers/startup-gate.ts';
 import { isOlderVersion, type Node } from '../kube/objects.ts';
 import type { Service } from '../model/services.ts';
 import type { Fleet, FleetListener } from '../state/fleet.ts';
-import type { ContestedKey } from '../write/contested-keys.ts';
 import type { WriteHandler } from '../write/node-turn.ts';
 import type { SkippedKeys } from '../write/skipped-keys.ts';
 import type { WriteQueue } from '../write/write-queue.ts';
@@ -109,7 +108,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   tick(): void {
     const { fleet, evaluator, skipped } = this.#options;
     fleet.tick();
-    skipped.contested.tick();
+    skipped.tick();
     const { released, waited } = evaluator.due();
     for (const node of released) this.changed(node, false);
     for (const node of waited) this.#options.writer.add(node);

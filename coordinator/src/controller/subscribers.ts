@@ -1,13 +1,9 @@
-import type { SkippedKey } from '../decide/intent/plan.ts';
+import type { ContestedKey, SkippedKey } from '../decide/intent/plan.ts';
 import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
 import type { Service } from '../model/services.ts';
 import type { NodeRecord } from '../state/node-record.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
-import type { ContestedKey } from '../write/contested-keys.ts';
-
-/** A key that does not stay as it is written, and who changes it. */
-export type ContestedNews = Pick<ContestedKey, 'kind' | 'key' | 'rival'>;
 
 /** Callbacks for those who follow the nodes: Events, metrics, eviction, notification, the console. */
 export type Subscribers = {
@@ -28,7 +24,7 @@ export type Subscribers = {
   /** The startup gate of a node was opened, at last without the labels that are missing. */
   gateOpened: (node: NodeSnapshot, missing: readonly string[]) => void;
   /** Keys that do not stay as they are written. */
-  contested: (node: ObservedNode, keys: readonly ContestedNews[]) => void;
+  contested: (node: ObservedNode, keys: readonly ContestedKey[]) => void;
   /** Called with keys that are not written, since another writer has them. */
   leftAlone: (node: ObservedNode, keys: readonly Pick<SkippedKey, 'kind' | 'key' | 'message'>[]) => void;
   /** The pods of a namespace were listed for the first time. */

@@ -11,7 +11,7 @@ import { GateWaits } from './gate-waits.ts';
 import { BlastRadius, guardRemoval, type HeldWithdrawals, type Note } from './guards/blast-radius.ts';
 import { ObserverGuard } from './guards/observer.ts';
 import { entryKey, intentOf, type NodeIntent } from './intent/intent.ts';
-import type { AskedKey, AskSkipped, NodePlan } from './intent/plan.ts';
+import type { AskSkipped, NodePlan } from './intent/plan.ts';
 import { planNode } from './intent/plan-node.ts';
 import { type EvictableLabels, evictableLabels } from './labelers/evictable-labels.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
@@ -26,8 +26,8 @@ export type EvaluatorOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'> & {
   holdsOn: (node: string) => NodeHolds;
   /** Keys that a plan leaves out for now. */
   skipped: {
-    asking: (node: ObservedNode) => { ask: AskSkipped; asked: AskedKey[] };
-    settle: (node: ObservedNode, asked: readonly AskedKey[]) => void;
+    asking: (node: ObservedNode) => { ask: AskSkipped; leftOut: ReadonlySet<string> };
+    settle: (node: ObservedNode, leftOut: ReadonlySet<string>) => void;
   };
   /** How long labels stay that many nodes would lose for what was configured; 0 not at all. */
   massWithdrawalDelayMs: number;
@@ -81,8 +81,8 @@ export type Decision = Evaluation & {
   intent: NodeIntent;
   /** The pending plan; `undefined` when the Node is as it should be. */
   plan: NodePlan | undefined;
-  /** The keys that the plan asked about: whether each is skipped. */
-  asked: readonly AskedKey[];
+  /** The keys that the plan leaves out for now, by `kind:key`. */
+  leftOut: ReadonlySet<string>;
   /** Notes of the removal guard, by label, for when the plan is carried out. */
   guardRecords: ReadonlyMap<string, () => void>;
 };
@@ -152,8 +152,14 @@ export class Evaluator {
     const guardRecords = new Map<string, () => void>();
     const note: Note = (key, record) => (record ? guardRecords.set(key, record) : guardRecords.delete(key));
     const intent = intentOf(this.#labelers, evaluated, (entry) => guardRemoval(entry, evaluated, { guard, now, note }));
-    const { ask, asked } = this.#options.skipped.asking(node);
-    return { ...evaluation, intent, plan: planNode(node, intent, ask), asked, guardRecords };
+    const { ask, leftOut } = this.#options.skipped.asking(node);
+    const plan = planNode(node, intent, ask);
+    // A label whose removal is left out does not leave the node.
+    for (const key of guardRecords.keys()) {
+      const id = entryKey({ kind: 'label', key });
+      if (leftOut.has(id) && intent.get(id)?.stance === 'absent') guardRecords.delete(key);
+    }
+    return { ...evaluation, intent, plan, leftOut, guardRecords };
   }
 
   /** Evaluates the node and remembers what it shows. To be called at each change: of what comes and goes, nothing is missed. */
@@ -174,10 +180,9 @@ export class Evaluator {
    * A request of the plan is in flight. It holds the places that it needs until the returned function is called: those of
    * a request that was refused are free again.
    */
-  sent({ node, evaluated, plan, asked, guardRecords }: Decision): () => void {
-    const { fleet, skipped, services } = this.#options;
+  sent({ node, evaluated, plan, guardRecords }: Decision): () => void {
+    const { fleet, services } = this.#options;
     const { firstTaints, blastRadius } = this.#memory;
-    skipped.settle(node, asked);
     for (const record of guardRecords.values()) record();
     const release = firstTaints.reserve(services(), evaluated.name, plan?.taints?.add ?? []);
     return () => {
@@ -190,9 +195,9 @@ export class Evaluator {
   }
 
   /** Nothing of the node has to be written now. Returns services whose taints begin to wait for a place. */
-  rested({ node, evaluated, asked, guardRecords }: Decision): readonly Service[] {
+  rested({ node, evaluated, leftOut, guardRecords }: Decision): readonly Service[] {
     const { skipped, services } = this.#options;
-    skipped.settle(node, asked);
+    skipped.settle(node, leftOut);
     for (const record of guardRecords.values()) record();
     return this.#memory.firstTaints.rested(services(), evaluated);
   }

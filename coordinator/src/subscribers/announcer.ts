@@ -1,6 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { ContestedNews, Subscribers } from '../controller/subscribers.ts';
+import type { Subscribers } from '../controller/subscribers.ts';
 import type { HeldWithdrawals } from '../decide/guards/blast-radius.ts';
+import type { ContestedKey } from '../decide/intent/plan.ts';
 import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
 import { shownReady } from '../decide/shown-ready.ts';
 import type { Service } from '../model/services.ts';
@@ -96,7 +97,7 @@ export class Announcer {
   }
 
   /** Keys of a node that another client changes back. */
-  contested(node: ObservedNode, keys: readonly ContestedNews[]): void {
+  contested(node: ObservedNode, keys: readonly ContestedKey[]): void {
     for (const { kind, key, rival } of keys) {
       const message = `${rival} keeps changing the ${kind} ${key}: rollcall writes it less and less often`;
       this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'KeyContested', message });

@@ -1,12 +1,12 @@
 import { describeError } from '@rollcall/common/coded-error.ts';
 import { isAnnotationKey, isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
-import type { ConditionRef, KeyRef } from '../decide/intent/plan.ts';
+import type { KeyRef, NodeKeyRef } from '../decide/intent/plan.ts';
 import { KubeStatusError } from '../kube/client.ts';
 import type { KubeStatus, Node } from '../kube/objects.ts';
 
 /** A key that other field managers hold with another value. */
 export type ForeignKey = {
-  ref: KeyRef | ConditionRef;
+  ref: NodeKeyRef;
   /** For people: the managers' names, separated by commas. */
   owner: string;
 };
@@ -109,7 +109,7 @@ function foreignKeys(conflicts: readonly Cause[]): ForeignKey[] {
 const CONDITION = /^\.status\.conditions\[type="(.+)"\]/;
 
 /** Out of `.metadata.labels.example.com/key`, or `.status.conditions[type="example.com/Key"].status`. */
-function refOf(field: string): KeyRef | ConditionRef | undefined {
+function refOf(field: string): NodeKeyRef | undefined {
   const condition = CONDITION.exec(field)?.[1];
   if (condition !== undefined) return { kind: 'condition', key: condition };
   for (const { path, kind } of FIELDS) {

@@ -1,7 +1,7 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
-import { isAsSeen, keepingIn, keysOfSet, keysOfWithdrawal, restrictSet, valueIn } from './key-sets.ts';
-import type { SeenNode } from './unwritable-keys.ts';
+import { keepingIn, keysOfSet, keysOfWithdrawal, restrictSet, valueIn } from './key-sets.ts';
+import type { SeenNode } from './seen-node.ts';
 
 const SET = { labels: { a: '1', b: '2' }, annotations: { note: 'x' }, force: true };
 
@@ -97,9 +97,7 @@ describe('what a set would let go of', () => {
       annotations: { [MANAGED_LABELS_ANNOTATION]: '["gone"]' },
       force: false,
     });
-    expect(isAsSeen(kept, node)).toBe(true);
     expect(keepingIn(bare, [], node)).toEqual(bare);
-    expect(isAsSeen(bare, node)).toBe(false);
   });
 
   test('is kept in its list beside nothing that goes, also where the list itself is to be kept', () => {
@@ -111,10 +109,5 @@ describe('what a set would let go of', () => {
 
   test('is not kept where it is only to be another', () => {
     expect(keepingIn({ ...bare, labels: { a: '2' } }, [label('a')], node).labels).toEqual({ a: '2' });
-  });
-
-  test('is a change beside others', () => {
-    expect(isAsSeen({ ...bare, labels: { a: '2', gone: 'old' } }, node)).toBe(false);
-    expect(isAsSeen({ ...bare, labels: { a: '1', gone: 'old', theirs: 'x' } }, node)).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import { entryKey } from '../decide/intent/intent.ts';
 import { isList, lengthenList, listedOn, shortenList } from '../decide/intent/lists.ts';
 import { type KeyRef, keyRefs, type NodeSet, type NodeWithdrawal } from '../decide/intent/plan.ts';
-import type { SeenNode } from './unwritable-keys.ts';
+import type { SeenNode } from './seen-node.ts';
 
 type Values = { labels: Readonly<Record<string, string>>; annotations: Readonly<Record<string, string>> };
 
@@ -63,12 +63,6 @@ export function keepingIn(set: NodeSet, refs: readonly KeyRef[], seen: SeenNode)
     if (named.size > 0) kept.annotations[list] = lengthenList(list, kept.annotations[list], named, seen);
   }
   return kept;
-}
-
-/** Whether a set would change nothing on the Node. */
-export function isAsSeen(set: NodeSet, seen: SeenNode): boolean {
-  const isKept = (ref: KeyRef) => ownValue(seen, ref) === valueIn(set, ref);
-  return releasedKeys(set, seen).length === 0 && keysOfSet(set).every(isKept);
 }
 
 function ownValue(seen: SeenNode | undefined, ref: KeyRef): string | undefined {

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from '@rollcall/common/metrics.ts';
-import type { SkippedKey } from '../decide/intent/plan.ts';
+import type { SkippedCause } from '../decide/intent/plan.ts';
 
 /** `probe` is a rehearsed write that looks for the key that is refused; it changes nothing. */
 export type WriteKind = 'set' | 'withdraw' | 'taints' | 'conditions' | 'probe';
@@ -8,8 +8,7 @@ export type WriteKind = 'set' | 'withdraw' | 'taints' | 'conditions' | 'probe';
 export type ApplySources = {
   queueDepth: () => number;
   writesInFlight: () => number;
-  skippedKeys: () => Readonly<Record<SkippedKey['cause'], number>>;
-  contestedKeys: () => number;
+  skippedKeys: () => Readonly<Record<SkippedCause, number>>;
 };
 
 export type ApplyMetrics = {
@@ -82,7 +81,8 @@ function registerGauges(registers: Registry[], sources: ApplySources): void {
     labelNames: ['cause'],
     registers,
     collect() {
-      for (const [cause, count] of Object.entries(sources.skippedKeys())) this.set({ cause }, count);
+      const { contested: _, ...refused } = sources.skippedKeys();
+      for (const [cause, count] of Object.entries(refused)) this.set({ cause }, count);
     },
   });
   new Gauge({
@@ -90,7 +90,7 @@ function registerGauges(registers: Registry[], sources: ApplySources): void {
     help: 'Keys of Nodes that another writer changes back; rollcall writes them less and less often.',
     registers,
     collect() {
-      this.set(sources.contestedKeys());
+      this.set(sources.skippedKeys().contested);
     },
   });
 }

@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ConditionChange } from '../decide/intent/plan.ts';
-import { ADMISSION } from './contested-keys.ts';
 import { NODE, started } from './node-turn.test-fixtures.ts';
+import { ADMISSION } from './skipped-keys.ts';
 import { withdrawal } from './write-queue.test-fixtures.ts';
 
 /** What a turn makes of keys that do not stay as they are written. */
@@ -9,44 +9,13 @@ import { withdrawal } from './write-queue.test-fixtures.ts';
 const managedFields = [{ manager: 'argo', fieldsV1: { 'f:metadata': { 'f:labels': { 'f:ready': {} } } } }];
 
 test('a label that is put back each time waits from the fourth write on, and its rival is read and told once', async () => {
-  const { newTurn, written, contests, reads, contested } = started({ withdrawal }, { isLagging: true, managedFields });
+  const { newTurn, written, contests, reads, skipped } = started({ withdrawal }, { isLagging: true, managedFields });
   for (let count = 0; count < 8; count += 1) expect(await newTurn().run()).toEqual({ kind: 'holds' });
   expect(written).toEqual(['withdraw', 'withdraw', 'withdraw', 'withdraw']);
-  const key = { kind: 'label', key: 'ready', wanted: undefined, rival: 'argo', nextTryMs: 1000 };
-  expect(contests).toEqual([[key]]);
-  expect(contested.keysFor('n')).toEqual([key]);
+  expect(contests).toEqual([[{ kind: 'label', key: 'ready', rival: 'argo' }]]);
+  const key = { kind: 'label', key: 'ready', cause: 'contested', wanted: undefined, rival: 'argo', nextTryMs: 1000 };
+  expect(skipped.keysFor('n')).toMatchObject([key]);
   expect(reads()).toBe(1);
-});
-
-describe('the list of keys stays until the last label that it lists is gone', () => {
-  const LIST = 'rollcall.dev/keys';
-  const text = JSON.stringify({ 'label:ready': 'gitpod', 'label:other': 'gitpod' });
-  const going = { labels: ['ready', 'other'], annotations: [LIST] };
-  const READY = { kind: 'label', key: 'ready' } as const;
-  const seenWith = (owned: readonly string[]) => ({
-    ...NODE,
-    labels: { ready: 'true', other: 'true' },
-    annotations: { [LIST]: text },
-    owned: { labels: new Set(owned), annotations: new Set([LIST]) },
-  });
-  const none = { labels: {}, annotations: {}, force: false };
-
-  for (const cause of ['contested', 'refused']) {
-    test(`where a label is ${cause}, whether an apply of ours names it or not`, async () => {
-      for (const owned of [['ready', 'other'], []]) {
-        const sent: unknown[] = [];
-        const reply = (_kind: unknown, _count: number, change: unknown) => void sent.push(change);
-        const seen = seenWith(owned);
-        const made = started({ withdrawal: going, set: none }, { seen, reply, isLagging: true });
-        const write = { ...READY, wanted: undefined, held: false, keepsAway: true };
-        if (cause === 'contested') for (let count = 0; count < 4; count += 1) made.contested.wrote(NODE, [write]);
-        else made.refusedWithdrawals.add(NODE, [{ ...READY, message: 'no' }]);
-        await made.newTurn().run();
-        expect(sent[0]).toEqual({ labels: ['other'], annotations: [] });
-        expect(sent[1]).toMatchObject({ annotations: { [LIST]: '{"label:ready":"gitpod"}' } });
-      }
-    });
-  }
 });
 
 test('a rival that cannot be read is told as unknown', async () => {
@@ -59,7 +28,7 @@ test('a key that the answer does not show as it was written is told with admissi
   const set = { labels: { a: '1', b: '1' }, annotations: {}, force: false };
   const { turn, contests, reads } = started({ set }, { managedFields });
   await turn.run();
-  expect(contests).toMatchObject([[{ kind: 'label', key: 'b', wanted: '1', rival: ADMISSION }]]);
+  expect(contests).toMatchObject([[{ kind: 'label', key: 'b', rival: ADMISSION }]]);
   expect(reads()).toBe(0);
 });
 
@@ -89,10 +58,10 @@ test('a label that is let go of is no longer remembered as written', async () =>
     owned: { labels: new Set(['k']), annotations: new Set<string>() },
   };
   const nothing = { labels: {}, annotations: {}, force: false };
-  const { turn, contested } = started({ set: nothing }, { seen });
-  contested.wrote(NODE, [{ kind: 'label', key: 'k', wanted: '1', held: true, keepsAway: false }]);
+  const { turn, skipped } = started({ set: nothing }, { seen });
+  skipped.wrote(NODE, [{ kind: 'label', key: 'k', wanted: '1', held: true, keepsAway: false }]);
   await turn.run();
-  expect(contested.remembered).toBe(0);
+  expect(skipped.remembered).toBe(0);
 });
 
 test('who may not write makes no plan', async () => {

@@ -1,17 +1,17 @@
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
-import type { ConditionChange, NodePlan, SkippedKey, TaintChange } from '../decide/intent/plan.ts';
+import type { ConditionChange, ContestedKey, NodePlan, SkippedKey, TaintChange } from '../decide/intent/plan.ts';
 import type { ObjectMeta } from '../kube/objects.ts';
 import type { WriteOutcome } from './classify.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
-import { type ContestedKey, ContestedKeys } from './contested-keys.ts';
+import { leavingOut, nodeOf } from './leaving-out.test-fixtures.ts';
 import { createApplyMetrics } from './metrics.ts';
 import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
-import { RefusedWithdrawals } from './refused-withdrawals.ts';
+import type { SeenNode } from './seen-node.ts';
+import { SkippedKeys } from './skipped-keys.ts';
 import { SlowNodes } from './slow-nodes.ts';
-import { type SeenNode, UnwritableKeys } from './unwritable-keys.ts';
 import type { Priority } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
 
@@ -68,6 +68,7 @@ export function started(
 ) {
   const clock = new FakeClock();
   const written: Kind[] = [];
+  const changes: unknown[] = [];
   const told: (readonly SkippedKey[])[] = [];
   const contests: (readonly ContestedKey[])[] = [];
   const registry = new Registry();
@@ -78,6 +79,7 @@ export function started(
     (kind: Kind) =>
     async (_node: unknown, change: unknown, { rehearsal = false } = {}): Promise<WriteOutcome> => {
       written.push(kind);
+      changes.push(change);
       const outcome = reply?.(kind, written.length, change);
       if (outcome) return outcome;
       if (plan && !isLagging && !rehearsal)
@@ -94,16 +96,14 @@ export function started(
       return managedFields && { metadata: { ...NODE, managedFields } };
     },
   } as unknown as NodeWriter;
-  const contested = new ContestedKeys(clock);
-  const unwritable = new UnwritableKeys(clock);
+  const skipped = new SkippedKeys(clock);
   const metrics = createApplyMetrics(registry, {
     queueDepth: () => 0,
     writesInFlight: () => 0,
-    skippedKeys: () => ({ foreign: 0, invalid: 0, denied: 0 }),
-    contestedKeys: () => 0,
+    skippedKeys: () => skipped.counts,
   });
   const dependencies: TurnDependencies = {
-    observed: () => seen,
+    observed: () => seen ?? (plan && nodeOf(plan)),
     writer,
     gate: new WriteGate({
       fence: { remainingMs: () => fencedInMs },
@@ -113,10 +113,8 @@ export function started(
       isAwaited: () => false,
     }),
     limiter: new ConcurrencyLimiter({ clock, random: () => 0.5 }),
-    unwritable,
-    contested,
+    skipped,
     unanswered: new Set(),
-    refusedWithdrawals: new RefusedWithdrawals(clock),
     metrics,
     logger: silentLogger(),
     dryRun,
@@ -124,7 +122,7 @@ export function started(
   const handler: WriteHandler = {
     prepare: () => {
       planned += 1;
-      return plan;
+      return plan && leavingOut(plan, skipped, seen ?? nodeOf(plan));
     },
     sent: () => () => {},
     rested: () => {},
@@ -137,19 +135,18 @@ export function started(
   const replan = (next: Partial<NodePlan>) => {
     plan = { node: NODE, ...next };
   };
-  const { refusedWithdrawals, limiter } = dependencies;
+  const { limiter } = dependencies;
   return {
     turn: newTurn(),
     newTurn,
     replan,
     written,
+    changes,
     told,
     contests,
     reads: () => reads,
     planned: () => planned,
-    contested,
-    unwritable,
-    refusedWithdrawals,
+    skipped,
     limiter,
     clock,
     registry,

@@ -1,16 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import type {
   ConditionChange,
+  ForeignKey,
   NodePlan,
   NodeSet,
   NodeWithdrawal,
-  SkippedKey,
   TaintChange,
 } from '../decide/intent/plan.ts';
 import type { WriteOutcome } from './classify.ts';
+import { nodeOf } from './leaving-out.test-fixtures.ts';
 import { CONDITION, CONDITIONS, type Kind, NODE, started, TAINTS } from './node-turn.test-fixtures.ts';
 import { PROBES_MAX } from './refused-keys.ts';
-import type { SeenNode } from './unwritable-keys.ts';
+import { REFUSED_FIRST_MS } from './skipped-keys.ts';
 import { set, withdrawal } from './write-queue.test-fixtures.ts';
 
 /** One turn of one Node: what is written in which order, and how it ends. When turns come is the write queue's. */
@@ -65,36 +66,34 @@ describe('the order', () => {
 
 describe('a refusal', () => {
   test.each(['invalid', 'denied'] as const)(
-    'of taints (%s) leaves the rest to be written, and is tried again',
+    'of taints as a whole (%s) leaves the rest to be written, and is tried again',
     async (kind) => {
       const refusal: WriteOutcome = { kind, keys: [], message: 'no taints' };
       const reply = (write: Kind) => (write === 'taints' ? refusal : undefined);
-      const { turn, written } = started({ set, taints: TAINTS }, { reply });
+      const { turn, written, told } = started({ set, taints: TAINTS }, { reply });
       expect(await turn.run()).toMatchObject({ kind: 'retry', error: { code: 'WRITE_REFUSED', message: 'no taints' } });
-      expect(written).toEqual(['taints', 'set']);
+      // The second rehearses a change of no taint.
+      expect([written, told]).toEqual([['taints', 'taints', 'set'], []]);
     },
   );
 
-  test.each(['invalid', 'denied'] as const)('of one taint (%s) leaves the others to be written', async (kind) => {
-    const taintOf = (key: string) => ({ key, value: 'true', effect: 'NoSchedule' });
-    let left: TaintChange = { add: [taintOf('bad'), taintOf('good')], remove: ['old'], observed: [taintOf('old')] };
-    const sent: string[] = [];
-    const reply = (_kind: Kind, _count: number, change: unknown): WriteOutcome | undefined => {
-      const { add, remove } = change as TaintChange;
-      const keys = [...add.map(({ key }) => key), ...remove];
-      sent.push(keys.join());
-      if (keys.includes('bad')) return { kind, keys: [], message: 'no bad' };
-      left = {
-        ...left,
-        add: left.add.filter(({ key }) => !keys.includes(key)),
-        remove: left.remove.filter((key) => !keys.includes(key)),
-      };
-      staged.replan({ taints: left });
-      return { kind: 'applied', node: { metadata: NODE } };
-    };
-    const staged = started({ taints: left }, { reply });
-    expect(await staged.turn.run()).toMatchObject({ kind: 'retry', error: { message: 'no bad' } });
-    expect(sent).toEqual(['bad,good,old', 'bad', 'good', 'old']);
+  test.each([
+    ['invalid', 'bad', 'true:NoSchedule', true],
+    ['denied', 'bad', 'true:NoSchedule', true],
+    ['denied', 'old', undefined, false],
+  ] as const)('of one taint (%s: %s) leaves the others to be written', async (kind, key, wanted, keepsAway) => {
+    const taintOf = (each: string) => ({ key: each, value: 'true', effect: 'NoSchedule' });
+    const taints: TaintChange = { add: [taintOf('bad'), taintOf('good')], remove: ['old'], observed: [taintOf('old')] };
+    const keysOf = ({ add, remove }: TaintChange) => [...add.map((each) => each.key), ...remove];
+    const reply = (_kind: Kind, _count: number, change: unknown): WriteOutcome | undefined =>
+      keysOf(change as TaintChange).includes(key) ? { kind, keys: [], message: 'not it' } : undefined;
+    const { turn, changes, told, skipped, clock } = started({ taints }, { reply });
+    expect(await turn.run()).toEqual({ kind: 'holds' });
+    expect(keysOf(changes.at(-1) as TaintChange)).toEqual(['bad', 'good', 'old'].filter((each) => each !== key));
+    expect(told).toEqual([[{ kind: 'taint', key, cause: kind, wanted, message: 'not it', keepsAway }]]);
+    expect(skipped.keysFor('n').find((each) => each.key === key)?.nextTryMs).toBe(REFUSED_FIRST_MS);
+    await clock.advance(REFUSED_FIRST_MS);
+    expect(skipped.asking(nodeOf({ node: NODE, taints })).ask({ kind: 'taint', key }, wanted)).toBeUndefined();
   });
 
   test('of conditions that go leaves the rest to be written', async () => {
@@ -103,7 +102,19 @@ describe('a refusal', () => {
     const reply = (write: Kind) => (write === 'conditions' ? refusal : undefined);
     const { turn, written } = started({ withdrawal, conditions }, { reply });
     expect(await turn.run()).toMatchObject({ kind: 'retry', error: { message: 'no conditions' } });
-    expect(written).toEqual(['withdraw', 'conditions']);
+    expect(written).toEqual(['withdraw', 'conditions', 'conditions']);
+  });
+
+  test('of one condition that goes leaves the others to go', async () => {
+    const going = ['stuck', 'loose'].map((type, index) => ({ type, index }));
+    const reply = (_kind: Kind, _count: number, change: unknown): WriteOutcome | undefined =>
+      (change as { conditions: typeof going }).conditions.some(({ type }) => type === 'stuck')
+        ? { kind: 'denied', message: 'no' }
+        : undefined;
+    const { turn, changes, told } = started({ conditions: { write: 'remove', conditions: going } }, { reply });
+    expect(await turn.run()).toEqual({ kind: 'holds' });
+    expect(changes.at(-1)).toEqual({ write: 'remove', conditions: [going[1]] });
+    expect(told).toMatchObject([[{ kind: 'condition', key: 'stuck', cause: 'denied', wanted: undefined }]]);
   });
 
   test.each(['invalid', 'denied'] as const)('to remove a key (%s) leaves the others to be removed', async (kind) => {
@@ -115,11 +126,11 @@ describe('a refusal', () => {
       return undefined;
     };
     const labels = ['loose', 'stuck', 'free'];
-    const { turn, refusedWithdrawals, unwritable } = started({ withdrawal: { labels, annotations: [] } }, { reply });
+    const { turn, skipped } = started({ withdrawal: { labels, annotations: [] } }, { reply });
     expect(await turn.run()).toEqual({ kind: 'holds' });
     expect(taken.at(-1)).toEqual(['loose', 'free']);
-    expect(refusedWithdrawals.keysFor('n')).toEqual([{ kind: 'label', key: 'stuck', message: 'stuck stays' }]);
-    expect(unwritable.keysFor('n')).toEqual([]);
+    const key = { kind: 'label', key: 'stuck', cause: kind, wanted: undefined, message: 'stuck stays' };
+    expect(skipped.keysFor('n')).toEqual([{ ...key, nextTryMs: REFUSED_FIRST_MS }]);
   });
 
   test('that names malformed keys skips them without a search', async () => {
@@ -127,7 +138,7 @@ describe('a refusal', () => {
     const reply = (_kind: Kind, count: number) => (count === 1 ? invalid : undefined);
     const { turn, written, told } = started({ set: { ...set, labels: { a: '1', b: '1' } } }, { reply });
     expect(await turn.run()).toEqual({ kind: 'holds' });
-    expect(told).toEqual([[{ kind: 'label', key: 'a', cause: 'invalid', wanted: '1', message: 'malformed' }]]);
+    expect(told).toMatchObject([[{ kind: 'label', key: 'a', cause: 'invalid', wanted: '1', message: 'malformed' }]]);
     expect(written).toEqual(['set', 'set']);
   });
 
@@ -136,7 +147,7 @@ describe('a refusal', () => {
       'bad' in (change as NodeSet).labels ? { kind, keys: [], message: 'not this' } : undefined;
     const { turn, told } = started({ set: { ...set, labels: { a: '1', bad: '1', c: '1' } } }, { reply });
     await turn.run();
-    expect(told).toEqual([[{ kind: 'label', key: 'bad', cause: kind, wanted: '1', message: 'not this' }]]);
+    expect(told).toMatchObject([[{ kind: 'label', key: 'bad', cause: kind, wanted: '1', message: 'not this' }]]);
   });
 
   test.each([
@@ -155,7 +166,8 @@ describe('a refusal', () => {
           : undefined;
       const { turn, told } = started({ conditions }, { reply });
       await turn.run();
-      expect(told).toEqual([[{ kind: 'condition', key: 'c', cause: 'denied', wanted: 'False', message: 'not this' }]]);
+      const key = { kind: 'condition', key: 'c', cause: kind, wanted: 'False', message: 'not this' };
+      expect(told).toMatchObject([[key]]);
     },
   );
 
@@ -165,11 +177,11 @@ describe('a refusal', () => {
       foreign: [{ ref: { kind: 'condition', key: 'c' }, owner: 'npd' }],
     };
     const reply = (_kind: Kind, count: number) => (count === 1 ? conflict : undefined);
-    const { turn, told, unwritable } = started({ conditions: CONDITIONS }, { reply });
+    const { turn, told, skipped } = started({ conditions: CONDITIONS }, { reply });
     await turn.run();
     const key = { kind: 'condition', key: 'c', cause: 'foreign', wanted: 'False', message: 'owned by npd' };
-    expect(told).toEqual([[key]]);
-    expect(unwritable.keysFor('n')).toMatchObject([key]);
+    expect(told).toMatchObject([[key]]);
+    expect(skipped.keysFor('n')).toMatchObject([key]);
   });
 
   test('for a condition of our own that another manager has just changed waits for the watch, and drops none', async () => {
@@ -185,13 +197,13 @@ describe('a refusal', () => {
     expect([written, told]).toEqual([['conditions'], []]);
   });
 
-  test('for a label of another manager skips it, and is tried again only where that changes anything', async () => {
+  test('for a label of another manager skips it, and costs no request more', async () => {
     const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
-    const { turn, written, unwritable, told } = started({ set }, { reply: () => conflict });
-    expect(await turn.run()).toMatchObject({ kind: 'retry', error: { code: 'WRITE_REFUSED' } });
-    expect(written).toEqual(['set', 'set']);
+    const { turn, written, skipped, told } = started({ set }, { reply: () => conflict });
+    expect(await turn.run()).toEqual({ kind: 'holds' });
+    expect(written).toEqual(['set']);
     const key = { kind: 'label', key: 'a', wanted: '1', message: 'owned by x' };
-    expect(unwritable.keysFor('n')).toMatchObject([key]);
+    expect(skipped.keysFor('n')).toMatchObject([key]);
     expect(told).toMatchObject([[key]]);
   });
 
@@ -208,17 +220,6 @@ describe('a refusal', () => {
     expect([written, turn.wrote]).toEqual([['withdraw'], false]);
   });
 
-  test('for a label of another manager counts as a try, so that one that goes on changing waits', async () => {
-    const conflict: WriteOutcome = { kind: 'conflict', foreign: [{ ref: { kind: 'label', key: 'a' }, owner: 'x' }] };
-    const { turn, newTurn, contested } = started({ set }, { reply: () => conflict });
-    const mustWait = () => contested.mustWait(NODE, { kind: 'label', key: 'a' }, '1');
-    await turn.run();
-    await newTurn().run();
-    expect(mustWait()).toBe(false);
-    await newTurn().run();
-    expect(mustWait()).toBe(true);
-  });
-
   test('of whatever there is in it is tried again later, and not at once', async () => {
     const { turn, written } = started({ set }, { reply: () => ({ kind: 'denied', message: 'nothing at all' }) });
     expect(await turn.run()).toMatchObject({
@@ -227,38 +228,6 @@ describe('a refusal', () => {
     });
     // The write, and a rehearsal of one that changes nothing.
     expect(written).toEqual(['set', 'set']);
-  });
-
-  test('to let go of a key leaves the rest to be written, and is tried again after 30 s', async () => {
-    const seen: SeenNode = {
-      name: 'n',
-      uid: 'u',
-      labels: { stuck: '1', loose: '1' },
-      annotations: {},
-      owned: { labels: new Set(['stuck', 'loose']), annotations: new Set() },
-    };
-    const taken: unknown[] = [];
-    const reply = (_write: Kind, _count: number, change: unknown): WriteOutcome | undefined => {
-      const { labels } = change as NodePlan['set'] & object;
-      if (!('stuck' in labels)) return { kind: 'denied', message: 'stuck stays' };
-      taken.push({ ...labels });
-      return undefined;
-    };
-    const { turn, newTurn, replan, refusedWithdrawals, clock, written } = started({ set }, { reply, seen });
-    await turn.run();
-    expect(taken.at(-1)).toEqual({ stuck: '1', ...set.labels });
-    expect(refusedWithdrawals.keysFor('n')).toEqual([{ kind: 'label', key: 'stuck', message: 'stuck stays' }]);
-    const before = written.length;
-    replan({ set: { ...set, labels: { loose: '1' }, annotations: {} } });
-    expect(await newTurn().run()).toEqual({ kind: 'holds' });
-    expect(written).toHaveLength(before);
-    replan({ set: { ...set, labels: { loose: '1', more: '1' }, annotations: {} } });
-    await newTurn().run();
-    expect(taken.at(-1)).toEqual({ stuck: '1', loose: '1', more: '1' });
-    replan({ set: { ...set, labels: { loose: '1' }, annotations: {} } });
-    await clock.advance(30_001);
-    await newTurn().run();
-    expect(written.length).toBeGreaterThan(before + 1);
   });
 
   test.each<['set' | 'withdraw', Partial<NodePlan>]>([
@@ -324,10 +293,10 @@ describe('a refusal', () => {
       forced.push((change as NodeSet).force);
       return count === 1 ? { kind: 'conflict', foreign: [] } : undefined;
     };
-    const { turn, contested } = started({ set }, { reply });
+    const { turn, skipped } = started({ set }, { reply });
     expect(await turn.run()).toEqual({ kind: 'again', priority: 'normal' });
     expect([forced, turn.wrote]).toEqual([[false, true], true]);
-    expect(contested.remembered).toBeGreaterThan(0);
+    expect(skipped.remembered).toBeGreaterThan(0);
   });
 
   test('for a map that another manager owns, of a Node that goes meanwhile, ends the turn', async () => {
@@ -396,14 +365,14 @@ describe('a refusal', () => {
 });
 
 test('a key that was seen to be foreign is reported once, and costs no request', async () => {
-  const key: SkippedKey = { kind: 'condition', key: 'c', cause: 'foreign', wanted: 'True', message: 'owned by x' };
+  const key: ForeignKey = { kind: 'condition', key: 'c', cause: 'foreign', wanted: 'True', message: 'owned by x' };
   const { turn, told, written } = started({ foreign: [key] });
   await turn.run();
   expect([told, written]).toEqual([[[key]], []]);
 });
 
 test('what is left beside what was seen to be foreign is written', async () => {
-  const key: SkippedKey = { kind: 'label', key: 'k', cause: 'foreign', wanted: '1', message: 'owned by x' };
+  const key: ForeignKey = { kind: 'label', key: 'k', cause: 'foreign', wanted: '1', message: 'owned by x' };
   const { turn, told, written } = started({ foreign: [key], set });
   expect(await turn.run()).toEqual({ kind: 'holds' });
   expect([told, written]).toEqual([[[key]], ['set']]);

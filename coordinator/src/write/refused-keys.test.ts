@@ -1,12 +1,12 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
-import type { NodeSet, NodeWithdrawal } from '../decide/intent/plan.ts';
+import type { NodeSet, NodeWithdrawal, TaintChange } from '../decide/intent/plan.ts';
 import type { WriteOutcome } from './classify.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import type { NodeWriter, WriteOptions } from './node-writer.ts';
-import { refusedInConditions, refusedInSet, refusedInWithdrawal } from './refused-keys.ts';
+import { findRefused } from './refused-keys.ts';
+import type { SeenNode } from './seen-node.ts';
 import { SlowNodes } from './slow-nodes.ts';
-import type { SeenNode } from './unwritable-keys.ts';
 import { WriteGate, type WriteLimits } from './write-gate.ts';
 
 const node = { name: 'n', uid: 'u', resourceVersion: '1' };
@@ -32,6 +32,8 @@ function started(reply: (labels: object) => WriteOutcome, { mustYield = false } 
     rehearsed(sent.labels, options);
   const conditions = (_node: unknown, sent: { conditions: object }, options: WriteOptions) =>
     rehearsed(sent.conditions, options);
+  const taints = (_node: unknown, { add, remove }: TaintChange, options: WriteOptions) =>
+    rehearsed([...add.map(({ key }) => key), ...remove], options);
   const metrics = {
     countPatch: () => {},
     observePatch: () => {},
@@ -47,7 +49,7 @@ function started(reply: (labels: object) => WriteOutcome, { mustYield = false } 
     isAwaited: () => false,
   });
   const search = {
-    writer: { set: labels, withdraw: labels, conditions } as unknown as NodeWriter,
+    writer: { set: labels, withdraw: labels, conditions, taints } as unknown as NodeWriter,
     probe: (send: (limits: WriteLimits) => Promise<WriteOutcome>) =>
       limiter.run('normal', (slot) => gate.pass('probe', { node: 'n', lane: 'normal', slot }, send)),
     mustYield: () => mustYield,
@@ -60,9 +62,9 @@ const refuse = (isRefused: boolean): WriteOutcome => (isRefused ? { kind: 'denie
 describe('the search in a set', () => {
   test('suspects what changes or is let go of, and leaves the rest in every rehearsal', async () => {
     const { search, probes } = started((labels) => refuse('added' in labels));
-    const { offending, good, ended } = await refusedInSet(node, set, seen, search);
+    const { offending, good, ended } = await findRefused(node, { write: 'set', set }, seen, search);
     expect(offending).toEqual([{ ref: { kind: 'label', key: 'added' }, message: 'no' }]);
-    expect(good.map(({ key }) => key).toSorted()).toEqual(['gone', 'other', 'same']);
+    expect(good).toEqual({ write: 'set', set: { ...set, labels: { same: '1', other: 'new' } } });
     expect(ended).toBeUndefined();
     // A suspect that is left out stays as it is on the Node.
     expect(probes[0]).toEqual({ same: '1', other: 'old', gone: '1' });
@@ -71,13 +73,13 @@ describe('the search in a set', () => {
 
   test('finds the key that may not be let go of', async () => {
     const { search } = started((labels) => refuse(!('gone' in labels)));
-    const { offending } = await refusedInSet(node, set, seen, search);
+    const { offending } = await findRefused(node, { write: 'set', set }, seen, search);
     expect(offending.map(({ ref }) => ref)).toEqual([{ kind: 'label', key: 'gone' }]);
   });
 
   test('suspects every key of a Node that is not known', async () => {
     const { search, probes } = started((labels) => refuse('same' in labels));
-    const { offending } = await refusedInSet(node, set, undefined, search);
+    const { offending } = await findRefused(node, { write: 'set', set }, undefined, search);
     expect(offending.map(({ ref }) => ref.key)).toEqual(['same']);
     expect(probes[0]).toEqual({});
   });
@@ -107,8 +109,10 @@ describe('the search in conditions', () => {
     const { search, probes } = started((sent) =>
       refuse((sent as typeof conditions).some(({ type, status }) => type === 'example.com/Bad' && status === 'True')),
     );
-    const { offending, accepted } = await refusedInConditions(node, change, search);
-    expect([offending, accepted]).toEqual([[{ suspect: 'example.com/Bad', message: 'no' }], ['example.com/Good']]);
+    const { offending, good } = await findRefused(node, { write: 'conditions', conditions: change }, seen, search);
+    expect(offending).toEqual([{ ref: { kind: 'condition', key: 'example.com/Bad' }, message: 'no' }]);
+    const left = [condition('Kept', 'True'), condition('Good', 'True'), condition('Bad', 'False')];
+    expect(good).toMatchObject({ conditions: { conditions: left } });
     expect(probes.length).toBeGreaterThan(0);
     for (const sent of probes as (typeof conditions)[]) {
       expect(sent.map(({ type }) => type).toSorted()).toEqual(conditions.map(({ type }) => type).toSorted());
@@ -117,12 +121,22 @@ describe('the search in conditions', () => {
   });
 });
 
+test('the search in a change of taints tries each with all that belongs to it', async () => {
+  const [a, b] = ['a', 'b'].map((key) => ({ key, value: '', effect: 'NoSchedule' }));
+  const taints: TaintChange = { add: a && b ? [a, b] : [], remove: ['b', 'c'], observed: [] };
+  const { search, probes } = started((keys) => refuse((keys as string[]).includes('b')));
+  const { offending, good } = await findRefused(node, { write: 'taints', taints }, seen, search);
+  expect(offending).toEqual([{ ref: { kind: 'taint', key: 'b' }, message: 'no' }]);
+  expect(good).toEqual({ write: 'taints', taints: { add: [a], remove: ['c'], observed: [] } });
+  expect(probes[0]).toEqual([]);
+});
+
 describe.each([
-  ['a set', (search: ReturnType<typeof started>['search']) => refusedInSet(node, set, seen, search)],
+  ['a set', (search: ReturnType<typeof started>['search']) => findRefused(node, { write: 'set', set }, seen, search)],
   [
     'a withdrawal',
     (search: ReturnType<typeof started>['search']) =>
-      refusedInWithdrawal(node, { labels: ['a', 'b'], annotations: [] }, search),
+      findRefused(node, { write: 'withdraw', keys: { labels: ['a', 'b'], annotations: [] } }, seen, search),
   ],
 ] as const)('the search in %s', (_what, searchIn) => {
   test('ends with the replica that may not write any more, and blames no key', async () => {

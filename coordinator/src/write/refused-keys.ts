@@ -2,16 +2,16 @@ import { isList } from '../decide/intent/lists.ts';
 import {
   type ConditionChange,
   type KeyRef,
+  type NodeKeyRef,
   type NodeRef,
-  type NodeSet,
-  type NodeWithdrawal,
   withdrawalOf,
 } from '../decide/intent/plan.ts';
 import type { WriteOutcome } from './classify.ts';
 import { keysOfSet, keysOfWithdrawal, releasedKeys, restrictSet, valueIn } from './key-sets.ts';
-import type { NodeWriter } from './node-writer.ts';
-import type { SeenNode } from './unwritable-keys.ts';
+import { type NodeWriter, send, type Write } from './node-writer.ts';
+import type { SeenNode } from './seen-node.ts';
 import type { GateOutcome, WriteLimits } from './write-gate.ts';
+import { restrictTaints, taintKeys } from './written-keys.ts';
 
 /** What one try with a part of the suspects showed; `stop` ends the search. */
 export type Probe<Stop> = { kind: 'accepted' } | { kind: 'refused'; message: string } | { kind: 'stop'; stop: Stop };
@@ -62,10 +62,10 @@ function halves<T>(part: readonly T[]): (readonly T[])[] {
 }
 
 export type RefusedKeys = {
-  offending: { ref: KeyRef; message: string }[];
-  /** Goes through, all together. */
-  good: KeyRef[];
-  ended?: Isolation<KeyRef, Stop>['ended'];
+  offending: { ref: NodeKeyRef; message: string }[];
+  /** The part of the write that goes through; `undefined` if none of the suspects does. */
+  good: Write | undefined;
+  ended?: Isolation<NodeKeyRef, Stop>['ended'];
 };
 
 /** `yielded`: something is to be written that waits for no search. */
@@ -80,64 +80,87 @@ export type SearchDependencies = {
 };
 
 /**
- * Finds the keys that a refused set is refused for. Only keys that the set would change or let go of are suspects; the
- * others are in every probe, and a suspect that is left out stays as it is. Annotations that list labels are in every
- * probe as well, with the labels of that probe: a label may be refused because it is not listed. Probes are rehearsals:
- * none of them writes.
+ * Finds the keys that a write is refused for. Only keys that the write would change or let go of are suspects; the others
+ * are in every probe, and a suspect that is left out stays as it is on the Node. Probes are rehearsals: none of them writes.
  */
-export async function refusedInSet(
+export function findRefused(
   node: NodeRef,
-  set: NodeSet,
-  observed: SeenNode | undefined,
-  { writer, probe, mustYield }: SearchDependencies,
+  write: Write,
+  seen: SeenNode | undefined,
+  dependencies: SearchDependencies,
 ): Promise<RefusedKeys> {
-  const isChange = (ref: KeyRef) => !isList(ref) && (!observed || valueIn(observed, ref) !== valueIn(set, ref));
-  const unchanged = keysOfSet(set).filter((ref) => !isChange(ref));
-  const released = observed ? releasedKeys(set, observed).filter((ref) => !isList(ref)) : [];
-  const found = await isolate<KeyRef, Stop>([...keysOfSet(set).filter(isChange), ...released], async (part) => {
-    if (mustYield()) return YIELD;
-    const tried = restrictSet(set, [...unchanged, ...part], observed);
-    const outcome = await probe((limits) => writer.set(node, tried, { ...limits, rehearsal: true }));
-    return verdictOf(outcome);
-  });
-  return describe(found, unchanged);
+  const among = <R extends NodeKeyRef>(suspects: readonly R[], part: (tried: readonly R[]) => Write) =>
+    search(node, suspects, part, dependencies);
+  switch (write.write) {
+    case 'set': {
+      // Lists of labels are in every probe, with the labels of that probe: a label may be refused because it is not listed.
+      const { set } = write;
+      const isChange = (ref: KeyRef) => !isList(ref) && (!seen || valueIn(seen, ref) !== valueIn(set, ref));
+      const unchanged = keysOfSet(set).filter((ref) => !isChange(ref));
+      const released = seen ? releasedKeys(set, seen).filter((ref) => !isList(ref)) : [];
+      return among([...keysOfSet(set).filter(isChange), ...released], (tried) => ({
+        write: 'set',
+        set: restrictSet(set, [...unchanged, ...tried], seen),
+      }));
+    }
+    case 'withdraw':
+      return among(keysOfWithdrawal(write.keys), (tried) => ({ write: 'withdraw', keys: withdrawalOf(tried) }));
+    case 'taints':
+      return among(refsOf('taint', taintKeys(write.taints)), (tried) => ({
+        write: 'taints',
+        taints: restrictTaints(write.taints, isIn(tried)),
+      }));
+    case 'conditions': {
+      const { conditions } = write;
+      return among(refsOf('condition', changedIn(conditions)), (tried) => ({
+        write: 'conditions',
+        conditions: restrictConditions(conditions, isIn(tried)),
+      }));
+    }
+  }
 }
 
-/** Finds the keys that a refused withdrawal is refused for, by rehearsals as well. */
-export async function refusedInWithdrawal(
+async function search<R extends NodeKeyRef>(
   node: NodeRef,
-  keys: NodeWithdrawal,
+  suspects: readonly R[],
+  part: (tried: readonly R[]) => Write,
   { writer, probe, mustYield }: SearchDependencies,
 ): Promise<RefusedKeys> {
-  const found = await isolate<KeyRef, Stop>(keysOfWithdrawal(keys), async (part) => {
+  const { offending, accepted, ended } = await isolate<R, Stop>(suspects, async (tried) => {
     if (mustYield()) return YIELD;
-    const outcome = await probe((limits) => writer.withdraw(node, withdrawalOf(part), { ...limits, rehearsal: true }));
-    return verdictOf(outcome);
+    return verdictOf(await probe((limits) => send(writer, node, part(tried), { ...limits, rehearsal: true })));
   });
-  return describe(found, []);
+  const refused = offending.map(({ suspect, message }) => ({ ref: suspect, message }));
+  return { offending: refused, good: accepted.length > 0 ? part(accepted) : undefined, ...(ended ? { ended } : {}) };
 }
 
-/**
- * Finds the news that an apply of conditions is refused for. All else that is ours is in every rehearsal as it is on the
- * Node: no request, rehearsed or not, lets go of it.
- */
-export async function refusedInConditions(
-  node: NodeRef,
-  change: ConditionChange & { write: 'apply' },
-  { writer, probe, mustYield }: SearchDependencies,
-): Promise<Isolation<string, Stop>> {
-  return isolate<string, Stop>(change.news, async (part) => {
-    if (mustYield()) return YIELD;
-    const isTried = ({ type }: { type: string }) => part.includes(type);
-    const conditions = [
-      ...change.conditions.filter((each) => isTried(each) || !change.news.includes(each.type)),
-      ...change.before.filter((each) => !isTried(each)),
-    ];
-    const outcome = await probe((limits) =>
-      writer.conditions(node, { ...change, conditions }, { ...limits, rehearsal: true }),
-    );
-    return verdictOf(outcome);
-  });
+function refsOf(kind: NodeKeyRef['kind'], keys: readonly string[]): NodeKeyRef[] {
+  return keys.map((key) => ({ kind, key }));
+}
+
+function isIn(refs: readonly NodeKeyRef[]): (key: string) => boolean {
+  const keys = new Set(refs.map(({ key }) => key));
+  return (key) => keys.has(key);
+}
+
+function changedIn(change: ConditionChange): readonly string[] {
+  if (change.write === 'apply') return change.news;
+  return change.write === 'remove' ? change.conditions.map(({ type }) => type) : [];
+}
+
+/** All else that is ours stays as it is on the Node: no request, rehearsed or not, lets go of it. */
+function restrictConditions(change: ConditionChange, isTried: (type: string) => boolean): ConditionChange {
+  switch (change.write) {
+    case 'apply': {
+      const { conditions, news, before } = change;
+      const tried = conditions.filter(({ type }) => isTried(type) || !news.includes(type));
+      return { ...change, conditions: [...tried, ...before.filter(({ type }) => !isTried(type))] };
+    }
+    case 'remove':
+      return { ...change, conditions: change.conditions.filter(({ type }) => isTried(type)) };
+    case 'disown':
+      return change;
+  }
 }
 
 const YIELD: Probe<Stop> = { kind: 'stop', stop: { kind: 'yielded' } };
@@ -147,9 +170,4 @@ function verdictOf(outcome: GateOutcome | undefined): Probe<Stop> {
   if (outcome.kind === 'applied') return { kind: 'accepted' };
   if (outcome.kind === 'denied' || outcome.kind === 'invalid') return { kind: 'refused', message: outcome.message };
   return { kind: 'stop', stop: outcome };
-}
-
-function describe({ offending, accepted, ended }: Isolation<KeyRef, Stop>, unchanged: KeyRef[]): RefusedKeys {
-  const refused = offending.map(({ suspect, message }) => ({ ref: suspect, message }));
-  return { offending: refused, good: [...unchanged, ...accepted], ...(ended ? { ended } : {}) };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeRequest } from '../kube/client.ts';
-import { REFUSED_FIRST_MS } from './unwritable-keys.ts';
+import { REFUSED_FIRST_MS } from './skipped-keys.ts';
 import { planFor, set, started, status, UNREACHABLE, withdrawal } from './write-queue.test-fixtures.ts';
 
 /** When a Node is looked at again, and what is forgotten of it by then. */
@@ -106,37 +106,35 @@ describe('a node that is gone', () => {
   });
 
   test('leaves nothing behind of what was refused, or changed back', async () => {
-    const { clock, plans, contested, refusedWithdrawals, writeQueue } = started(refusesToWithdraw);
-    contested.wrote({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', wanted: 'v', held: false, keepsAway: false }]);
+    const { clock, plans, skipped, writeQueue } = started(refusesToWithdraw);
+    skipped.wrote({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', wanted: 'v', held: false, keepsAway: false }]);
     plans.set('n', planFor('n', { withdrawal }));
     writeQueue.add('n');
     await clock.advance(100);
-    expect([refusedWithdrawals.keysFor('n').length, contested.keysFor('n').length]).toEqual([1, 1]);
+    expect(skipped.counts).toEqual({ foreign: 0, invalid: 0, denied: 1, contested: 1 });
     writeQueue.forget('n');
-    expect([refusedWithdrawals.keysFor('n').length, contested.keysFor('n').length]).toEqual([0, 0]);
-    expect(contested.remembered).toBe(0);
+    expect([skipped.keysFor('n'), skipped.remembered]).toEqual([[], 0]);
   });
 
   test('leaves nothing behind of what was skipped', async () => {
-    const { clock, plans, unwritable, writeQueue } = started(() => ({ error: status(404) }));
-    unwritable.add({ name: 'n', uid: 'u' }, [
+    const { clock, plans, skipped, writeQueue } = started(() => ({ error: status(404) }));
+    skipped.refused({ name: 'n', uid: 'u' }, [
       { kind: 'label', key: 'k', cause: 'invalid', wanted: 'v', message: 'no' },
     ]);
     plans.set('n', planFor('n', { set }));
     writeQueue.add('n');
     await clock.advance(100);
-    expect(unwritable.keysFor('n')).toEqual([]);
-    expect(unwritable.counts.invalid).toBe(0);
+    expect([skipped.keysFor('n'), skipped.remembered]).toEqual([[], 0]);
   });
 });
 
 test('a node with several keys to wait for is looked at again when the first of them has had its time', async () => {
-  const { clock, sent, plans, unwritable, refusedWithdrawals, writeQueue } = started(refusesToWithdraw);
-  unwritable.add({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'denied', wanted: 'v', message: 'no' }]);
+  const { clock, sent, plans, skipped, writeQueue } = started(refusesToWithdraw);
+  skipped.refused({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'denied', wanted: 'v', message: 'no' }]);
   plans.set('n', planFor('n', { withdrawal }));
   writeQueue.add('n');
   await clock.advance(1000);
-  expect(refusedWithdrawals.keysFor('n')).toHaveLength(1);
+  expect(skipped.keysFor('n')).toHaveLength(2);
   plans.set('n', planFor('n', { set }));
   const before = sent.length;
   await clock.advance(REFUSED_FIRST_MS - 1000 + 10);

@@ -5,9 +5,10 @@ import { pino } from 'pino';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
 import type { ObjectMeta } from '../kube/objects.ts';
+import { leavingOut } from './leaving-out.test-fixtures.ts';
 import { NodeWriter } from './node-writer.ts';
+import type { SeenNode } from './seen-node.ts';
 import { SkippedKeys } from './skipped-keys.ts';
-import type { SeenNode } from './unwritable-keys.ts';
 import { WriteQueue } from './write-queue.ts';
 
 /** What becomes of a request: it is answered, or fails, after `afterMs`; where that is longer than its time-out, by that. */
@@ -82,7 +83,6 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   };
   const registry = new Registry();
   const skipped = new SkippedKeys(clock);
-  const { unwritable, contested, refusedWithdrawals } = skipped;
   const writeQueue = new WriteQueue({
     observed: (name) => seen.get(name),
     writer: new NodeWriter(client),
@@ -95,15 +95,17 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
     random: () => 0.5,
   });
   writeQueue.serve({
-    prepare: (name) => plans.get(name),
+    prepare: (name) => {
+      const plan = plans.get(name);
+      return plan && leavingOut(plan, skipped, seen.get(name));
+    },
     sent: () => () => {},
     rested: () => {},
     written: ({ metadata }) => written.push(metadata.name),
     contested: () => {},
     skipped: () => {},
   });
-  const queue = { clock, sent, plans, written, logged, seen, state, writeQueue, registry };
-  return { ...queue, unwritable, contested, refusedWithdrawals };
+  return { clock, sent, plans, written, logged, seen, state, writeQueue, registry, skipped };
 }
 
 export function planFor(name: string, parts: Partial<NodePlan> = {}): NodePlan {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { type KubeRequest, KubeStatusError } from '../kube/client.ts';
-import { REFUSED_FIRST_MS } from './unwritable-keys.ts';
+import { REFUSED_FIRST_MS } from './skipped-keys.ts';
 import { planFor, type Reply, set, started, status, UNREACHABLE, withdrawal } from './write-queue.test-fixtures.ts';
 
 describe('a node with a plan', () => {
@@ -116,8 +116,8 @@ test('a withdrawal that is refused for its size goes as far as one search shows'
 });
 
 test('a node is looked at again when a key that was denied has had its time', async () => {
-  const { clock, sent, plans, unwritable, writeQueue } = started();
-  unwritable.add({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'denied', wanted: 'v', message: 'no' }]);
+  const { clock, sent, plans, skipped, writeQueue } = started();
+  skipped.refused({ name: 'n', uid: 'u' }, [{ kind: 'label', key: 'k', cause: 'denied', wanted: 'v', message: 'no' }]);
   writeQueue.add('n');
   await clock.advance(1000);
   plans.set('n', planFor('n', { set }));
@@ -129,7 +129,7 @@ test('a node is looked at again when a key that was denied has had its time', as
 
 test('one label of a pool that is refused leaves the others listed, in each probe as well', async () => {
   const list = 'nodepool.banzaicloud.io/managed-labels';
-  const { clock, sent, plans, unwritable, writeQueue } = started(({ body }) => {
+  const { clock, sent, plans, skipped, writeQueue } = started(({ body }) => {
     const { labels = {}, annotations = {} } = (body as { metadata: Partial<typeof wanted> }).metadata;
     const listed = annotations[list] ?? '[]';
     const isRefused = 'bad' in labels || JSON.stringify(Object.keys(labels).sort()) !== listed;
@@ -140,7 +140,7 @@ test('one label of a pool that is refused leaves the others listed, in each prob
   plans.set('n', planFor('n', { set: wanted }));
   writeQueue.add('n');
   await clock.advance(100);
-  expect(unwritable.keysFor('n').map(({ key }) => key)).toEqual(['bad']);
+  expect(skipped.keysFor('n').map(({ key }) => key)).toEqual(['bad']);
   const probes = sent.filter(({ request }) => request.query?.['dryRun']);
   expect(probes.length).toBeGreaterThan(3);
 });
@@ -274,11 +274,11 @@ describe('a write that does not succeed', () => {
   test('because a key is denied is not hammered, even if the plan goes on wanting the key', async () => {
     const denied = { error: status(403) };
     const asks = ({ body }: { body?: unknown }) => JSON.stringify(body).includes('"a"');
-    const { clock, sent, plans, unwritable, writeQueue } = started((request) => (asks(request) ? denied : {}));
+    const { clock, sent, plans, skipped, writeQueue } = started((request) => (asks(request) ? denied : {}));
     plans.set('n', planFor('n', { set }));
     writeQueue.add('n');
     await clock.advance(60_000);
-    expect(unwritable.keysFor('n')).toMatchObject([{ key: 'a', cause: 'denied' }]);
+    expect(skipped.keysFor('n')).toMatchObject([{ key: 'a', cause: 'denied' }]);
     expect(sent.length).toBeLessThan(60);
   });
 

@@ -8,10 +8,10 @@ import { FailedTogether } from './failed-together.ts';
 import { type ApplyMetrics, createApplyMetrics } from './metrics.ts';
 import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
+import type { SeenNode } from './seen-node.ts';
 import type { SkippedKeys } from './skipped-keys.ts';
 import { SlowNodes } from './slow-nodes.ts';
 import type { TurnEnd } from './turn-end.ts';
-import type { SeenNode } from './unwritable-keys.ts';
 import { type Lane, RETRY_MAX_MS, type WorkDetails, type WorkItem, WorkQueue } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
 
@@ -66,13 +66,11 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
 
   constructor(options: WriteQueueOptions) {
     const { clock, random, fence, registry, skipped } = options;
-    const { unwritable, contested, refusedWithdrawals } = skipped;
     this.#options = options;
     this.#metrics = createApplyMetrics(registry, {
       queueDepth: () => this.#queue.depth,
       writesInFlight: () => this.#limiter.inFlight,
-      skippedKeys: () => ({ ...unwritable.counts, denied: unwritable.counts.denied + refusedWithdrawals.size }),
-      contestedKeys: () => contested.size,
+      skippedKeys: () => skipped.counts,
     });
     this.#slowNodes = new SlowNodes({
       clock,
@@ -96,7 +94,6 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     this.#failedTogether = new FailedTogether({ clock, hasten: (node) => this.#queue.hasten(node) });
     this.#turnDependencies = {
       ...options,
-      ...skipped,
       gate: this.#gate,
       limiter: this.#limiter,
       unanswered: this.#unanswered,

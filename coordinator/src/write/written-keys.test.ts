@@ -1,9 +1,8 @@
-import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
+import type { NodeKeyRef } from '../decide/intent/plan.ts';
 import type { Node } from '../kube/objects.ts';
-import { ContestedKeys } from './contested-keys.ts';
 import { releasedKeys } from './key-sets.ts';
-import { triedKeys, uncontestedTaints, writersOf, writtenKeys } from './written-keys.ts';
+import { refusedIn, writersOf, writtenKeys } from './written-keys.ts';
 
 const metadata = { name: 'n', uid: 'u', resourceVersion: '2' };
 const seen = {
@@ -47,17 +46,112 @@ test.each([
   expect(written).toMatchObject({ key: 'a', held: false });
 });
 
-test('a label that was refused as foreign counts as a try that keeps no pods away; a condition does not count', () => {
-  const set = { labels: { k: '1', l: '1' }, annotations: { k: 'note' }, force: false };
-  const foreign = [
-    { ref: { kind: 'label', key: 'k' }, owner: 'x' },
-    { ref: { kind: 'annotation', key: 'k' }, owner: 'x' },
-    { ref: { kind: 'condition', key: 'k' }, owner: 'x' },
-  ] as const;
-  expect(triedKeys(set, foreign)).toEqual([
-    { kind: 'label', key: 'k', wanted: '1', held: true, keepsAway: false },
-    { kind: 'annotation', key: 'k', wanted: 'note', held: true, keepsAway: false },
-  ]);
+test('a list of keys that changes with taints counts', () => {
+  const keys = { before: undefined, after: '{"taint:a":"gitpod"}' };
+  const taints = { add: [], remove: ['b'], observed: [], keys };
+  const written = (annotations: Record<string, string>) =>
+    writtenKeys({ write: 'taints', taints }, seen, { metadata: { ...metadata, annotations } })[1];
+  const list = { kind: 'annotation', key: 'rollcall.dev/keys', wanted: keys.after, keepsAway: false };
+  expect(written({ 'rollcall.dev/keys': keys.after })).toEqual({ ...list, held: true });
+  expect(written({})).toEqual({ ...list, held: false });
+});
+
+describe('of a refused write', () => {
+  const of = (write: Parameters<typeof refusedIn>[0], ref: NodeKeyRef, cause: 'foreign' | 'denied' = 'denied') =>
+    refusedIn(write, [{ ref, message: 'no' }], { cause, ahead: ['ready'] }).map(({ wanted, keepsAway }) => [
+      wanted,
+      keepsAway,
+    ]);
+  const condition = { type: 'c', status: 'False', reason: '', message: '', lastTransitionTime: '' };
+  const apply = {
+    write: 'apply',
+    news: ['c'],
+    before: [],
+    force: false,
+    keepsAway: true,
+    due: true,
+    waiting: [],
+  } as const;
+  const taints = { add: [{ key: 'a', value: 'x', effect: 'NoSchedule' }], remove: ['b'], observed: [] };
+  const set = { labels: { k: '1' }, annotations: { k: 'note' }, force: false };
+
+  test.each<[string, Parameters<typeof of>, [string | undefined, boolean][]]>([
+    [
+      'a label',
+      [
+        { write: 'set', set },
+        { kind: 'label', key: 'k' },
+      ],
+      [['1', false]],
+    ],
+    [
+      'an annotation',
+      [
+        { write: 'set', set },
+        { kind: 'annotation', key: 'k' },
+      ],
+      [['note', false]],
+    ],
+    [
+      'a label that is let go of',
+      [
+        { write: 'set', set },
+        { kind: 'label', key: 'l' },
+      ],
+      [[undefined, false]],
+    ],
+    [
+      'a label of a service that goes',
+      [
+        { write: 'withdraw', keys: set as never },
+        { kind: 'label', key: 'ready' },
+      ],
+      [[undefined, true]],
+    ],
+    [
+      'another label that goes',
+      [
+        { write: 'withdraw', keys: set as never },
+        { kind: 'label', key: 'k' },
+      ],
+      [[undefined, false]],
+    ],
+    [
+      'a taint that comes',
+      [
+        { write: 'taints', taints },
+        { kind: 'taint', key: 'a' },
+      ],
+      [['x:NoSchedule', true]],
+    ],
+    [
+      'a taint that goes',
+      [
+        { write: 'taints', taints },
+        { kind: 'taint', key: 'b' },
+      ],
+      [[undefined, false]],
+    ],
+    [
+      'a condition',
+      [
+        { write: 'conditions', conditions: { ...apply, conditions: [condition] } },
+        { kind: 'condition', key: 'c' },
+      ],
+      [['False', true]],
+    ],
+    [
+      'a condition that is True',
+      [
+        { write: 'conditions', conditions: { ...apply, conditions: [{ ...condition, status: 'True' }] } },
+        { kind: 'condition', key: 'c' },
+      ],
+      [['True', false]],
+    ],
+    ['a key of another writer that is not in it', [{ write: 'set', set }, { kind: 'label', key: 'l' }, 'foreign'], []],
+  ])('%s is remembered with what was wanted, and whether it keeps pods away', (_what, asked, expected) => {
+    expect(of(...asked)).toEqual(expected);
+  });
 });
 
 describe('of conditions', () => {
@@ -126,27 +220,4 @@ test('who else writes a key is told by managedFields', () => {
   expect(writersOf(node, { kind: 'label', key: 'k' })).toBe('argo');
   expect(writersOf(node, { kind: 'taint', key: 'any' })).toBe('argo');
   expect(writersOf(node, { kind: 'annotation', key: 'k' })).toBeUndefined();
-});
-
-test('what a Node lists of services changes alone where no taint does, and not ahead of one that must wait', () => {
-  const node = { name: 'n', uid: 'u', resourceVersion: '2' };
-  const serviceKeys = { before: '{"taints":["a"]}', after: undefined };
-  const contested = new ContestedKeys(new FakeClock());
-  const listOnly = { add: [], remove: [], observed: [], serviceKeys };
-  expect(uncontestedTaints(node, listOnly, contested)).toEqual(listOnly);
-  const fight = { kind: 'taint', key: 'a', wanted: undefined, held: false, keepsAway: false } as const;
-  contested.wrote(node, [fight]);
-  expect(uncontestedTaints(node, { ...listOnly, remove: ['a'] }, contested)).toBeUndefined();
-});
-
-test('a taint that replaces one with another effect stays contested when its time has come', async () => {
-  const node = { name: 'n', uid: 'u', resourceVersion: '2' };
-  const clock = new FakeClock();
-  const contested = new ContestedKeys(clock);
-  const change = { add: [{ key: 'a', value: 'x', effect: 'NoExecute' as const }], remove: ['a'], observed: [] };
-  contested.wrote(node, [{ kind: 'taint', key: 'a', wanted: 'x:NoExecute', held: false, keepsAway: false }]);
-  expect(uncontestedTaints(node, change, contested)).toBeUndefined();
-  await clock.advance(contested.keysFor('n')[0]?.nextTryMs ?? 0);
-  expect(uncontestedTaints(node, change, contested)).toEqual(change);
-  expect(contested.keysFor('n')).toHaveLength(1);
 });

@@ -1,14 +1,14 @@
 /** What a write changed of a Node's keys, and whether its answer shows them so. */
 
-import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import { FIELD_MANAGER, KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { withoutTaints } from '../decide/intent/lists.ts';
-import type { ConditionChange, ConditionRef, KeyRef, NodeRef, NodeSet, TaintChange } from '../decide/intent/plan.ts';
+import type { ConditionChange, KeyRef, NodeKeyRef, TaintChange } from '../decide/intent/plan.ts';
 import type { Node, NodeCondition, Taint } from '../kube/objects.ts';
-import type { ForeignKey } from './classify.ts';
-import type { ContestedKeys, ContestRef, WrittenKey } from './contested-keys.ts';
+import { taintText } from '../state/observed-node.ts';
 import { keysOfSet, keysOfWithdrawal, valueIn } from './key-sets.ts';
 import type { Write } from './node-writer.ts';
-import type { SeenNode } from './unwritable-keys.ts';
+import type { SeenNode } from './seen-node.ts';
+import type { RefusedKey, WrittenKey } from './skipped-keys.ts';
 
 /** `seen` is the Node before the write, `answer` after it. */
 export function writtenKeys(write: Write, seen: SeenNode | undefined, { metadata, spec, status }: Node): WrittenKey[] {
@@ -29,38 +29,66 @@ export function writtenKeys(write: Write, seen: SeenNode | undefined, { metadata
         keepsAway: true,
       }));
     case 'taints':
-      return writtenTaints(write.taints, spec?.taints ?? []);
+      return [...writtenTaints(write.taints, spec?.taints ?? []), ...writtenList(write.taints, after.annotations)];
     case 'conditions':
       return writtenConditions(write.conditions, seen?.conditions ?? [], status?.conditions ?? []);
   }
 }
 
-/** The value that a write gives to a key, of a condition its status; `undefined` where it gives none. */
-export function wantedIn(
-  step: Extract<Write, { write: 'set' | 'conditions' }>,
-  ref: KeyRef | ConditionRef,
-): string | undefined {
-  if (step.write === 'set') return ref.kind === 'condition' ? undefined : valueIn(step.set, ref);
-  if (step.conditions.write !== 'apply') return undefined;
-  return step.conditions.conditions.find(({ type }) => type === ref.key)?.status;
+/** The keys that a write was refused for; without those that the write has nothing of. */
+export function refusedIn(
+  write: Write,
+  refused: readonly { ref: NodeKeyRef; message: string }[],
+  { cause, ahead = [] }: Pick<RefusedKey, 'cause'> & { ahead?: readonly string[] | undefined },
+): RefusedKey[] {
+  return refused.flatMap(({ ref, message }) => {
+    const wanted = wantedIn(write, ref);
+    // No conflict is about a key that is only let go of.
+    if (cause === 'foreign' && wanted === undefined) return [];
+    return { ...ref, cause, wanted, message, keepsAway: keepsAway(write, ref, wanted, ahead) };
+  });
 }
 
-/**
- * Keys that were refused because another manager owns them: they count as tries, so that changing values are not tried
- * without end.
- */
-export function triedKeys(set: NodeSet, foreign: readonly ForeignKey[]): WrittenKey[] {
-  return foreign.flatMap(({ ref }) =>
-    ref.kind === 'condition' ? [] : [{ ...ref, wanted: valueIn(set, ref), held: true, keepsAway: false }],
-  );
+/** The value that a write gives to a key; `undefined` where the key is to go. */
+function wantedIn(write: Write, ref: NodeKeyRef): string | undefined {
+  switch (write.write) {
+    case 'set':
+      return ref.kind === 'label' || ref.kind === 'annotation'
+        ? valueIn(write.set, { ...ref, kind: ref.kind })
+        : undefined;
+    case 'withdraw':
+      return undefined;
+    case 'taints': {
+      const added = write.taints.add.find(({ key }) => key === ref.key);
+      return added && taintText(added);
+    }
+    case 'conditions': {
+      const { conditions } = write;
+      return conditions.write === 'apply' ? statusOf(conditions.conditions, ref.key) : undefined;
+    }
+  }
+}
+
+function keepsAway(
+  { write }: Write,
+  { key }: NodeKeyRef,
+  wanted: string | undefined,
+  ahead: readonly string[],
+): boolean {
+  if (write === 'withdraw') return ahead.includes(key);
+  return wanted !== undefined && (write === 'taints' || (write === 'conditions' && wanted !== 'True'));
+}
+
+function statusOf(conditions: readonly Pick<NodeCondition, 'type' | 'status'>[], key: string): string | undefined {
+  return conditions.find(({ type }) => type === key)?.status;
 }
 
 function writtenTaints({ add, remove }: TaintChange, after: readonly Taint[]): WrittenKey[] {
   const added = add.map((taint): WrittenKey => {
     // Admission may also have put another effect of the key beside it.
-    const there = after.filter(({ key }) => key === taint.key).map(taintValue);
-    const held = there.length === 1 && there[0] === taintValue(taint);
-    return { kind: 'taint', key: taint.key, wanted: taintValue(taint), held, keepsAway: true };
+    const there = after.filter(({ key }) => key === taint.key).map(taintText);
+    const held = there.length === 1 && there[0] === taintText(taint);
+    return { kind: 'taint', key: taint.key, wanted: taintText(taint), held, keepsAway: true };
   });
   const replaced = new Set(add.map(({ key }) => key));
   const removed = remove.filter((key) => !replaced.has(key));
@@ -78,8 +106,6 @@ function writtenConditions(
   before: readonly Pick<NodeCondition, 'type' | 'status'>[],
   after: readonly NodeCondition[],
 ): WrittenKey[] {
-  const statusOf = (all: readonly Pick<NodeCondition, 'type' | 'status'>[], key: string) =>
-    all.find(({ type }) => type === key)?.status;
   const written = (key: string, wanted: string | undefined): WrittenKey => {
     const keepsAway = wanted !== undefined && wanted !== 'True';
     return { kind: 'condition', key, wanted, held: statusOf(after, key) === wanted, keepsAway };
@@ -91,44 +117,30 @@ function writtenConditions(
   return change.news.filter(isChange).map((type) => written(type, statusOf(change.conditions, type)));
 }
 
-/** The change without taints that must wait; `undefined` when nothing is left of it. */
-export function uncontestedTaints(
-  node: NodeRef,
-  change: TaintChange | undefined,
-  contested: ContestedKeys,
-): TaintChange | undefined {
-  if (!change) return undefined;
-  // What the Node lists of services may change alone, but not ahead of taints that must wait.
-  if (taintKeys(change).length === 0) return change;
-  return restrictTaints(change, (key) => {
-    const added = change.add.find((taint) => taint.key === key);
-    return !contested.found(node, { kind: 'taint', key }, added && taintValue(added));
-  });
-}
-
 /** The keys that a change of taints adds, replaces or removes. */
 export function taintKeys({ add, remove }: TaintChange): string[] {
   return [...new Set([...add.map(({ key }) => key), ...remove])];
 }
 
-/** The change of these keys alone, and of what the Node lists of them; `undefined` when nothing is left of it. */
-export function restrictTaints(change: TaintChange, isKept: (key: string) => boolean): TaintChange | undefined {
+/** The change of these keys alone, and of what the Node lists of them. */
+export function restrictTaints(change: TaintChange, isKept: (key: string) => boolean): TaintChange {
   const { keys, ...rest } = change;
   const add = change.add.filter(({ key }) => isKept(key));
   const remove = change.remove.filter(isKept);
-  if (add.length + remove.length === 0) return undefined;
   const left = taintKeys(change).filter((key) => !isKept(key));
   const listed = keys && withoutTaints(keys, left);
   return { ...rest, add, remove, ...(listed && { keys: listed }) };
 }
 
-/** As the console shows a taint. */
-function taintValue({ value, effect }: Taint): string {
-  return `${value ?? ''}:${effect}`;
+/** The list of keys changes in the same request. */
+function writtenList({ keys }: TaintChange, annotations: Readonly<Record<string, string>>): WrittenKey[] {
+  if (!keys) return [];
+  const held = annotations[KEYS_ANNOTATION] === keys.after;
+  return [{ kind: 'annotation', key: KEYS_ANNOTATION, wanted: keys.after, held, keepsAway: false }];
 }
 
 /** The field managers of a key other than ours, separated by commas; `undefined` when managedFields names none. */
-export function writersOf({ metadata }: Node, { kind, key }: ContestRef): string | undefined {
+export function writersOf({ metadata }: Node, { kind, key }: NodeKeyRef): string | undefined {
   const path = {
     taint: ['f:spec', 'f:taints'],
     condition: ['f:status', 'f:conditions', `k:{"type":"${key}"}`],

@@ -81,7 +81,7 @@ test('a condition that a policy refuses is found and skipped, and the others are
     const there = await conditionsOf('refused');
     return there[A] === 'True' && there['example.com/C'] === 'False';
   });
-  expect(rig.skipped.unwritable.keysFor('refused').map(({ kind, key, cause }) => `${cause} ${kind} ${key}`)).toEqual([
+  expect(rig.skipped.keysFor('refused').map(({ kind, key, cause }) => `${cause} ${kind} ${key}`)).toEqual([
     `denied condition ${B}`,
   ]);
   expect((await readNode(cluster, 'refused')).metadata.labels?.['l']).toBe('1');
@@ -145,7 +145,7 @@ test('what a rival has is left to them, which costs the others nothing', async (
   );
   rig.want('rivalled', [condition(A, 'True'), condition(B, 'True')]);
   await waitFor('the other', async () => (await conditionsOf('rivalled'))[B] === 'True');
-  expect(rig.skipped.unwritable.keysFor('rivalled')).toMatchObject([{ kind: 'condition', key: A, cause: 'foreign' }]);
+  expect(rig.skipped.keysFor('rivalled')).toMatchObject([{ kind: 'condition', key: A, cause: 'foreign' }]);
   expect((await conditionsOf('rivalled'))[A]).toBe('Unknown');
 });
 

@@ -115,7 +115,7 @@ describe('an API server that is killed while 300 writes are pending', () => {
     await waitFor('all nodes', async () => countOf(await valuesOf('outage'), '1') === names.length, {
       timeoutMs: 30_000,
     });
-    expect(rig.skipped.unwritable.counts).toEqual({ foreign: 0, invalid: 0, denied: 0 });
+    expect(rig.skipped.counts).toEqual({ foreign: 0, invalid: 0, denied: 0, contested: 0 });
   });
 });
 

@@ -41,7 +41,7 @@ function writesTo(name: string): number {
 }
 
 function unwritableOn(name: string): string[] {
-  return rig.skipped.unwritable.keysFor(name).map(({ cause, kind, key }) => `${cause} ${kind} ${key}`);
+  return rig.skipped.keysFor(name).map(({ cause, kind, key }) => `${cause} ${kind} ${key}`);
 }
 
 /** The Node as others made it: without our keys and what moves with every write. */
@@ -147,7 +147,7 @@ describe('a key that an admission policy refuses', () => {
       const ours = Object.keys(await labelsOf(name)).filter((key) => key.startsWith('a.io/'));
       expect(ours).toHaveLength(38);
       expect(unwritableOn(name).toSorted()).toEqual(['denied label a.io/k31', 'denied label a.io/k7']);
-      expect(rig.skipped.unwritable.keysFor(name)[0]?.message).toContain('not these');
+      expect(rig.skipped.keysFor(name)[0]?.message).toContain('not these');
       expect(writesTo(name) - before).toBe(2);
       await policy.remove();
     },
@@ -250,7 +250,7 @@ describe('a key that an admission policy refuses', () => {
       return labels['mine'] === '1' && !('ready' in labels) && !('other' in labels);
     });
     expect(await labelsOf('kept')).toHaveProperty('stubborn', 'true');
-    expect(rig.skipped.refusedWithdrawals.keysFor('kept')).toMatchObject([{ kind: 'label', key: 'stubborn' }]);
+    expect(rig.skipped.keysFor('kept')).toMatchObject([{ kind: 'label', key: 'stubborn' }]);
     await policy.remove();
   });
 
@@ -272,7 +272,7 @@ describe('a key that an admission policy refuses', () => {
       return labels['mine'] === '1' && !('loose' in labels);
     });
     expect(await labelsOf('tied')).toHaveProperty('tie', 'true');
-    expect(rig.skipped.refusedWithdrawals.keysFor('tied')).toMatchObject([{ kind: 'label', key: 'tie' }]);
+    expect(rig.skipped.keysFor('tied')).toMatchObject([{ kind: 'label', key: 'tie' }]);
     await policy.remove();
   });
 });
@@ -310,14 +310,12 @@ describe('a withdrawal of which so much is refused that one search does not find
       'what may go to be gone',
       async () => {
         const left = Object.keys(await labelsOf('stubborn')).filter((key) => /^(a\.io|ready)/.test(key));
-        return (
-          left.length === stubborn.length && rig.skipped.refusedWithdrawals.keysFor('stubborn').length === left.length
-        );
+        return left.length === stubborn.length && rig.skipped.keysFor('stubborn').length === left.length;
       },
       { timeoutMs: 40_000 },
     );
     expect(
-      rig.skipped.refusedWithdrawals
+      rig.skipped
         .keysFor('stubborn')
         .map(({ key }) => key)
         .toSorted(),
@@ -346,7 +344,7 @@ describe('a refusal that is not about keys', () => {
     rig.want('unauthorized', [label('ready', 'true', { stance: 'absent', ownership: 'exclusive' }), label('a', '1')]);
     await waitFor('some attempts', () => client.sent.length > before + 3);
     expect(unwritableOn('unauthorized')).toEqual([]);
-    expect(rig.skipped.refusedWithdrawals.keysFor('unauthorized')).toEqual([]);
+    expect(rig.skipped.keysFor('unauthorized')).toEqual([]);
     await admin.patch(path, { rules: role.rules });
     await rig.until('unauthorized');
     expect(await labelsOf('unauthorized')).toMatchObject({ a: '1' });

@@ -3,6 +3,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from '@rollcall/coordinator/decide/intent/intent.ts';
+import type { ContestedKey, NodePlan } from '@rollcall/coordinator/decide/intent/plan.ts';
 import { planNode } from '@rollcall/coordinator/decide/intent/plan-node.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
@@ -11,7 +12,6 @@ import type { KubeObject } from '@rollcall/coordinator/kube/objects.ts';
 import { createIntern } from '@rollcall/coordinator/state/intern.ts';
 import { NodeStore } from '@rollcall/coordinator/state/node-store.ts';
 import { observeNode } from '@rollcall/coordinator/state/observed-node.ts';
-import type { ContestedKey } from '@rollcall/coordinator/write/contested-keys.ts';
 import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
 import { SkippedKeys } from '@rollcall/coordinator/write/skipped-keys.ts';
 import { WriteQueue } from '@rollcall/coordinator/write/write-queue.ts';
@@ -62,7 +62,7 @@ export type WriterRigOptions = {
 
 /** The writer with the real planner and store before it, and a watch that delivers changes. */
 export type WriterRig = {
-  writeQueue: WriteQueue;
+  writeQueue: Pick<WriteQueue, 'add' | 'settled' | 'stop'>;
   skipped: SkippedKeys;
   /** Reports about keys that do not stay. */
   toldContested: readonly ContestedKey[];
@@ -101,12 +101,10 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
     const node = store.get(name);
     const intent = intents.get(name);
     if (!node || !intent) return undefined;
-    const { ask, asked } = skipped.asking(node);
-    const plan = planNode(node, intent, ask);
-    skipped.settle(node, asked);
-    return plan;
+    const { ask, leftOut } = skipped.asking(node);
+    return { node, leftOut, ...planNode(node, intent, ask) };
   };
-  const writeQueue = new WriteQueue({
+  const writeQueue = new WriteQueue<NodePlan & { leftOut: ReadonlySet<string> }>({
     observed: (name) => store.get(name),
     writer: new NodeWriter(client),
     skipped,
@@ -120,7 +118,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   writeQueue.serve({
     prepare,
     sent: () => () => {},
-    rested: () => {},
+    rested: ({ node, leftOut }) => skipped.settle(node, leftOut),
     written: (node) => store.written(observe(node)),
     contested: (_node, keys) => toldContested.push(...keys),
     skipped: () => {},
@@ -129,7 +127,10 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
     if (type === 'DELETED') store.remove(object.metadata.name);
     else if (type !== 'BOOKMARK') store.upsert(observe(object as KubeObject));
   });
-  const holds = (name: string) => store.get(name) !== undefined && prepare(name) === undefined;
+  const holds = (name: string) => {
+    const { node, leftOut: _leftOut, ...parts } = prepare(name) ?? {};
+    return node !== undefined && Object.keys(parts).length === 0;
+  };
   return {
     writeQueue,
     skipped,

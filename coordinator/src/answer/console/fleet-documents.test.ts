@@ -24,10 +24,10 @@ describe('a node in a line', () => {
             ? { evaluated: { ...snapshot(), readiness: new Map(), ...evaluated }, judgements: judgementsOf(evaluated) }
             : undefined,
         planOf: () => (isPending ? {} : undefined),
-        skippedOn: (name: string) => ({
-          contested: [{ key: `contested of ${name}` }],
-          unwritable: [{ key: `skipped of ${name}` }],
-        }),
+        skippedOn: (name: string) => [
+          { key: `contested of ${name}`, cause: 'contested' },
+          { key: `skipped of ${name}`, cause: 'denied' },
+        ],
       } as unknown as NodeQueries,
       'n',
     );

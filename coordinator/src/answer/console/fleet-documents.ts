@@ -29,7 +29,9 @@ export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | und
   const decision = nodes.decide(name);
   if (!decision) return undefined;
   const { evaluated } = decision;
-  const { unwritable, contested } = nodes.skippedOn(name);
+  const skipped = nodes.skippedOn(name);
+  const keysOf = (isContested: boolean) =>
+    skipped.flatMap(({ cause, key }) => ((cause === 'contested') === isContested ? key : []));
   const { pool, freshness, agentVersion } = evaluated;
   const readiness = [...evaluated.readiness];
   const lifecycle = lifecycleOf(evaluated);
@@ -48,8 +50,8 @@ export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | und
     heldBack: readiness.filter(([, { damping }]) => damping).map(([service]) => service),
     ...(lifecycle.length > 0 ? { lifecycle } : {}),
     ...(starting.length > 0 ? { starting } : {}),
-    contested: contested.map(({ key }) => key),
-    skipped: unwritable.map(({ key }) => key),
+    contested: keysOf(true),
+    skipped: keysOf(false),
     ...leftOn(decision),
     pending: nodes.planOf(decision) !== undefined,
   };

@@ -6,6 +6,7 @@ import { pod, snapshot } from '../../decide/readiness/readiness.test-fixtures.ts
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
+import type { LeftOutKey } from '../../write/skipped-keys.ts';
 import { nodeDocument, planDocument } from './node-document.ts';
 import type { NodeFacts } from './node-queries.ts';
 
@@ -27,9 +28,7 @@ function factsOf({
     },
     evaluated: { ...snapshot(), readiness: new Map(), ageMs: 0, ...evaluated },
     intent: new Map(),
-    unwritable: [],
-    contested: [],
-    refusedWithdrawals: [],
+    skipped: [],
     plan: undefined,
     changes: [],
     quietMs: undefined,
@@ -229,28 +228,18 @@ describe('a key', () => {
     const ref = { kind: 'label', key: LABEL } as const;
     const other = { kind: 'label', key: 'other' } as const;
     const overruled = [{ labeler: 'pool', stance: 'present', value: 'x', reason: 'r' }] as const;
-    const of = keyOf(
-      { overruled },
-      {
-        unwritable: [
-          { ...other, cause: 'foreign', wanted: 'true', message: 'other' },
-          { ...ref, cause: 'denied', wanted: 'true', message: 'a policy' },
-        ],
-        contested: [
-          { ...other, wanted: 'true', rival: 'other', nextTryMs: 1 },
-          { ...ref, wanted: 'true', rival: 'helm', nextTryMs: 1200 },
-        ],
-        refusedWithdrawals: [
-          { ...other, message: 'other' },
-          { ...ref, message: 'refused' },
-        ],
-      },
-    );
-    expect(of).toMatchObject({
-      overruled,
-      skipped: { cause: 'denied', message: 'a policy' },
+    const shown = (out: Omit<LeftOutKey, 'kind' | 'key'>) => {
+      const skipped = [{ ...other, cause: 'foreign', wanted: 'true', message: 'other', nextTryMs: 1 } as const];
+      const document = keyOf({ overruled }, { skipped: [...skipped, { ...ref, ...out }] });
+      expect(document?.overruled).toEqual(overruled);
+      const { skipped: left, contested, removalRefused } = document ?? {};
+      return { skipped: left, contested, removalRefused };
+    };
+    const denied = { cause: 'denied', message: 'a policy', nextTryMs: 1200 } as const;
+    expect(shown({ ...denied, wanted: 'true' })).toEqual({ skipped: { cause: 'denied', message: 'a policy' } });
+    expect(shown({ ...denied, wanted: undefined })).toEqual({ removalRefused: 'a policy' });
+    expect(shown({ ...denied, cause: 'contested', wanted: 'true', rival: 'helm' })).toEqual({
       contested: { rival: 'helm', nextTrySeconds: 2 },
-      removalRefused: 'refused',
     });
   });
 });

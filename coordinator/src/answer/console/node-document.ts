@@ -16,6 +16,7 @@ import type { Service } from '../../model/services.ts';
 import { lifecycleOf } from '../../state/observed-conditions.ts';
 import { podsOf } from '../../state/observed-pod.ts';
 import { isStartNoted, startedServices, wasReady } from '../../state/started-services.ts';
+import type { LeftOutKey } from '../../write/skipped-keys.ts';
 import type { NodeFacts } from './node-queries.ts';
 
 /** The page that explains a node. Times are RFC 3339. */
@@ -92,11 +93,10 @@ function serviceDocument(service: Service, evaluated: EvaluatedNode): NodeServic
 
 /** `stance`: want (it is to be there), withhold (it is to be absent), hold (it stays as it is). */
 function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Service[]): KeyDocument {
-  const { node, unwritable, contested, refusedWithdrawals, changes } = facts;
+  const { node, skipped, changes } = facts;
   const { kind, key, stance, ownership, reason, labeler, overruled } = entry;
   const isIt = (other: { kind: string; key: string }) => other.kind === kind && other.key === key;
-  const out = unwritable.find(isIt);
-  const contest = contested.find(isIt);
+  const out = skipped.find(isIt);
   const service = kind === 'annotation' ? undefined : services.find((each) => publishes(each, kind, key))?.name;
   const sinceMs = entry.sinceMs ?? changes.findLast(isIt)?.atMs;
   return {
@@ -112,10 +112,14 @@ function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Se
     ownership,
     since: sinceMs === undefined ? undefined : rfc3339(sinceMs),
     overruled: overruled.length > 0 ? overruled : undefined,
-    skipped: out && { cause: out.cause, message: out.message },
-    contested: contest && { rival: contest.rival, nextTrySeconds: Math.ceil(contest.nextTryMs / 1000) },
-    removalRefused: refusedWithdrawals.find(isIt)?.message,
+    ...(out && whyLeftOut(out)),
   };
+}
+
+function whyLeftOut(out: LeftOutKey): Pick<KeyDocument, 'skipped' | 'contested' | 'removalRefused'> {
+  const { cause, wanted, message, rival = message, nextTryMs } = out;
+  if (cause === 'contested') return { contested: { rival, nextTrySeconds: Math.ceil(nextTryMs / 1000) } };
+  return wanted === undefined ? { removalRefused: message } : { skipped: { cause, message } };
 }
 
 function isSeen({ taints, conditions }: NodeFacts['node'], kind: IntentEntry['kind']): boolean {

@@ -2,7 +2,7 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { Decision, Evaluator } from '../../decide/evaluator.ts';
 import type { ChangeLog, DatedChange } from '../../decide/intent/changes.ts';
 import type { Fleet } from '../../state/fleet.ts';
-import type { SkippedKeys, SkippedOnNode } from '../../write/skipped-keys.ts';
+import type { LeftOutKey, SkippedKeys } from '../../write/skipped-keys.ts';
 
 export type NodeQueriesOptions = {
   fleet: Fleet;
@@ -15,12 +15,12 @@ export type NodeQueriesOptions = {
 };
 
 /** Everything about one node, for people. */
-export type NodeFacts = Pick<Decision, 'node' | 'evaluated' | 'intent' | 'plan'> &
-  SkippedOnNode & {
-    changes: readonly DatedChange[];
-    /** Since the last report, in milliseconds. */
-    quietMs: number | undefined;
-  };
+export type NodeFacts = Pick<Decision, 'node' | 'evaluated' | 'intent' | 'plan'> & {
+  skipped: readonly LeftOutKey[];
+  changes: readonly DatedChange[];
+  /** Since the last report, in milliseconds. */
+  quietMs: number | undefined;
+};
 
 /** Answers queries about nodes. Changes nothing. */
 export class NodeQueries {
@@ -46,7 +46,7 @@ export class NodeQueries {
     return this.#options.mayDecide() ? plan : undefined;
   }
 
-  skippedOn(name: string): SkippedOnNode {
+  skippedOn(name: string): readonly LeftOutKey[] {
     return this.#options.skipped.keysFor(name);
   }
 
@@ -59,7 +59,7 @@ export class NodeQueries {
       node,
       evaluated,
       intent,
-      ...this.skippedOn(name),
+      skipped: this.skippedOn(name),
       plan: this.planOf(decision),
       changes: changes.of(record),
       quietMs: this.fleet.freshness.quietMs(record, clock.monotonic()),

@@ -1,5 +1,5 @@
 import type { NodeRecord } from '../../state/node-record.ts';
-import type { ObservedNode } from '../../state/observed-node.ts';
+import { type ObservedNode, taintText } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { entryKey, type NodeIntent } from './intent.ts';
 import type { NodePlan } from './plan.ts';
@@ -36,10 +36,6 @@ export function valueOn(node: ObservedNode, kind: Claim['kind'], key: string): s
 /** The value that a claim wants, as `valueOn` shows it. */
 export function wantedValue({ kind, value, effect = 'NoSchedule' }: Claim): string {
   return kind === 'taint' ? taintText({ value, effect }) : value;
-}
-
-function taintText({ value = '', effect }: { value?: string | undefined; effect: string }): string {
-  return `${value}:${effect}`;
 }
 
 const KEPT_PER_NODE = 10;

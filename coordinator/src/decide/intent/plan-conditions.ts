@@ -7,7 +7,7 @@ import {
 } from '../../state/observed-conditions.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { IntentEntry, NodeIntent } from './intent.ts';
-import type { AskSkipped, ConditionChange, SkippedKey } from './plan.ts';
+import type { AskSkipped, ConditionChange, ForeignKey } from './plan.ts';
 
 /**
  * Plans the change of a Node's conditions, and names the wanted conditions that are left to another writer who applied
@@ -18,7 +18,7 @@ export function planConditions(
   node: ObservedNode,
   intent: NodeIntent,
   askSkipped: AskSkipped,
-): { change?: ConditionChange; foreign: readonly SkippedKey[] } {
+): { change?: ConditionChange; foreign: readonly ForeignKey[] } {
   const { conditions: present, conditionOwners: owners = NO_CONDITION_OWNERS } = node;
   const { ours, rivals, entry } = owners;
   // Unknown conditions can neither be sent unchanged nor be removed.
@@ -63,7 +63,7 @@ class Applied {
   readonly news: string[] = [];
   /** Those of the news whose status stays as it is. */
   readonly #texts = new Set<string>();
-  readonly foreign: SkippedKey[] = [];
+  readonly foreign: ForeignKey[] = [];
   readonly #before: NodeCondition[] = [];
   readonly #waiting: NodeCondition[] = [];
   #force = false;

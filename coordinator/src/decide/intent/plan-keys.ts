@@ -46,7 +46,7 @@ export function planKeys(
   const isAsListed = isEmpty ? before === undefined : earlier.length === 0 && areSameButPools(keys, keysOn(node));
   if (isAsListed && !isWritten) return { text: before, takesForce: false, obsolete: refsOf(earlier) };
   const wanted = isEmpty ? undefined : formatKeys(keys);
-  const cause = wanted === undefined || wanted === before ? undefined : request.askSkipped(KEYS, wanted);
+  const cause = wanted === before ? undefined : request.askSkipped(KEYS, wanted);
   // A value that the API server refused to change stays as it is.
   const text = cause === undefined || cause === 'foreign' ? wanted : before;
   const isChange = text !== before && before !== undefined;

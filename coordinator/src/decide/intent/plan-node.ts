@@ -1,18 +1,18 @@
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isOfService, keysOn, splitListed } from '../../state/node-keys.ts';
 import { NO_CONDITION_OWNERS } from '../../state/observed-conditions.ts';
-import { emptyRecord, hasTaint, type ObservedNode, type Taint } from '../../state/observed-node.ts';
+import { emptyRecord, hasTaint, type ObservedNode, type Taint, taintText } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/pool-keys.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
 import { isList, listedOn } from './lists.ts';
 import {
   type AskSkipped,
+  type ForeignKey,
   type KeyRef,
   keyRefs,
   type NodePlan,
   type NodeSet,
-  type SkippedKey,
   type TaintChange,
   withdrawalOf,
 } from './plan.ts';
@@ -20,11 +20,14 @@ import { planConditions } from './plan-conditions.ts';
 import { isOwnerless, isRivalled, KEYS, listedWithTaints, planKeys } from './plan-keys.ts';
 
 /** Plans the writes that make `node` match `intent`; `undefined` if it matches already. */
-export function planNode(node: ObservedNode, intent: NodeIntent, askSkipped: AskSkipped): NodePlan | undefined {
+export function planNode(node: ObservedNode, wanted: NodeIntent, askSkipped: AskSkipped): NodePlan | undefined {
+  const intent = keepingSkipped(wanted, askSkipped);
   const claimed = [...intent.values()].filter(isMetadata);
   const set: NodeSet = { labels: emptyRecord(), annotations: emptyRecord(), force: false };
   const put = (entry: MetadataEntry) => place(set, entry, valueToSet(entry, node, askSkipped));
   for (const entry of claimed) if (!isList(entry)) put(entry);
+  for (const ref of keyRefs(node.owned.labels, node.owned.annotations))
+    if (!isList(ref) && !intent.has(entryKey(ref)) && askSkipped(ref, undefined)) place(set, ref, asItIs(ref, node));
   const entries = claimed.map((entry) => (isList(entry) ? poolList(entry, node, { intent, set, askSkipped }) : entry));
   for (const entry of entries) if (isList(entry)) put(entry);
   const mayForce = (entry: MetadataEntry) => entry.ownership !== 'shared' || isOwnerless(node, entry);
@@ -50,7 +53,7 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSkipped: Ask
     takeForce();
     list = planList();
   }
-  for (const ref of list.obsolete) withdrawn.set(entryKey(ref), ref);
+  for (const ref of list.obsolete) if (!askSkipped(ref, undefined)) withdrawn.set(entryKey(ref), ref);
   const isListed = isTaken || list.text !== node.annotations[KEYS.key];
   if (list.text !== undefined && (isListed || isOwned(node, KEYS))) set.annotations[KEYS.key] = list.text;
   const differs = isWritten() || (isListed && !withdrawn.has(entryKey(KEYS)));
@@ -66,6 +69,20 @@ export function planNode(node: ObservedNode, intent: NodeIntent, askSkipped: Ask
   if (conditions) plan.conditions = conditions;
   if (foreign.length > 0) plan.foreign = foreign;
   return plan;
+}
+
+/**
+ * The intent in which keys stay as they are whose removal is left out for now, and so do taints that are. What lists them
+ * goes on listing them.
+ */
+function keepingSkipped(intent: NodeIntent, askSkipped: AskSkipped): NodeIntent {
+  const kept = new Map<string, IntentEntry>();
+  for (const [id, entry] of intent) {
+    const isTaint = entry.kind === 'taint' && entry.stance === 'present';
+    if (entry.stance !== 'absent' && !isTaint) continue;
+    if (askSkipped(entry, isTaint ? taintText(taintOf(entry)) : undefined)) kept.set(id, { ...entry, stance: 'keep' });
+  }
+  return kept.size === 0 ? intent : new Map([...intent, ...kept]);
 }
 
 /**
@@ -96,7 +113,7 @@ function poolList(
 }
 
 /** Keys that are left to another writer, and were not skipped for that reason yet. */
-function foreignKeys(entries: readonly MetadataEntry[], askSkipped: AskSkipped): SkippedKey[] {
+function foreignKeys(entries: readonly MetadataEntry[], askSkipped: AskSkipped): ForeignKey[] {
   return entries
     .filter((entry) => entry.isForeign && askSkipped(entry, entry.value) === undefined)
     .map(({ kind, key, value, reason }) => ({ kind, key, cause: 'foreign', wanted: value, message: reason }));
@@ -188,17 +205,21 @@ export function planTaints({ taints }: ObservedNode, intent: NodeIntent): TaintC
   const remove = claims.filter((claim) => (claim.stance === 'absent' || add.includes(claim)) && present.has(claim.key));
   if (add.length + remove.length === 0) return undefined;
   return {
-    add: add.map(({ key, value, effect = 'NoSchedule' }) => ({ key, value, effect })),
+    add: add.map(taintOf),
     remove: remove.map(({ key }) => key),
     observed: taints,
   };
 }
 
-function isFulfilled(taints: readonly Taint[], { key, value, effect }: Claim): boolean {
-  const [first, ...others] = taints.filter((each) => each.key === key);
+function taintOf({ key, value, effect = 'NoSchedule' }: Claim): { key: string; value: string; effect: string } {
+  return { key, value, effect };
+}
+
+function isFulfilled(taints: readonly Taint[], claim: Claim): boolean {
+  const [first, ...others] = taints.filter(({ key }) => key === claim.key);
   if (!first || others.length > 0) return false;
-  if (effect === undefined && first.effect === 'NoExecute') return true;
-  return hasTaint([first], { key, value, effect: effect ?? 'NoSchedule' });
+  if (claim.effect === undefined && first.effect === 'NoExecute') return true;
+  return hasTaint([first], taintOf(claim));
 }
 
 /**
@@ -206,7 +227,11 @@ function isFulfilled(taints: readonly Taint[], { key, value, effect }: Claim): b
  * its pool or for services, also for services that no longer exist, go whatever their owner. Other keys that rollcall
  * applied go, unless others applied them as well.
  */
-export function prunePlan(node: ObservedNode, keys: KeyRegistry): NodePlan | undefined {
+export function prunePlan(
+  node: ObservedNode,
+  keys: KeyRegistry,
+  askSkipped: AskSkipped = () => undefined,
+): NodePlan | undefined {
   const gone = (ref: Pick<IntentEntry, 'kind' | 'key' | 'origin'>): [string, IntentEntry] => [
     entryKey(ref),
     {
@@ -236,5 +261,5 @@ export function prunePlan(node: ObservedNode, keys: KeyRegistry): NodePlan | und
     ...applied.map((key) => gone({ kind: 'condition', key, origin: 'service:' })),
     ...named,
   ]);
-  return planNode(node, nothing, () => undefined);
+  return planNode(node, nothing, askSkipped);
 }

@@ -1,13 +1,14 @@
 /** The plan for one Node and its result: the boundary between deciding and writing. */
 
+import type { KeyKind } from '../../model/keys/key-entry.ts';
 import type { NodeCondition } from '../../state/observed-conditions.ts';
 import type { Taint } from '../../state/observed-node.ts';
 
 /** A label or an annotation of a Node. */
 export type KeyRef = { kind: 'label' | 'annotation'; key: string };
 
-/** A condition of a Node, by its type. */
-export type ConditionRef = { kind: 'condition'; key: string };
+/** A key of any kind on a Node; of a condition its type. */
+export type NodeKeyRef = { kind: KeyKind; key: string };
 
 export function keyRefs(labels: Iterable<string>, annotations: Iterable<string>): KeyRef[] {
   return [
@@ -86,25 +87,30 @@ export type NodePlan = {
   /** Conditions in a request of their own; before the set where they keep pods away. */
   conditions?: ConditionChange;
   /** Keys that are not written because another writer has them, and that are not skipped yet. */
-  foreign?: readonly SkippedKey[];
+  foreign?: readonly ForeignKey[];
 };
-
-/** Another writer owns it; the API server takes no such key or value; a policy forbids it. */
-export type SkippedCause = 'foreign' | 'invalid' | 'denied';
 
 /**
- * Why a key with this value is left out for now; `undefined` when it is not. Contested: another writer changes it back.
+ * Another writer owns it; the API server takes no such key or value; a policy forbids it; another writer changes it back.
  */
-export type AskSkipped = (ref: KeyRef | ConditionRef, wanted: string) => SkippedCause | 'contested' | undefined;
+export type SkippedCause = 'foreign' | 'invalid' | 'denied' | 'contested';
 
-/** A key that a plan asked about, with the value that is wanted. */
-export type AskedKey = { ref: KeyRef | ConditionRef; wanted: string };
+/** Why a key is left out for now, with this value, or with `undefined` one that is to go; `undefined` where it is not. */
+export type AskSkipped = (ref: NodeKeyRef, wanted: string | undefined) => SkippedCause | undefined;
 
-/** A wanted key that was not written, and why. It is left out until what is wanted, or what is on the Node, changes. */
-export type SkippedKey = (KeyRef | ConditionRef) & {
+/** A key that is left out for now, and why. */
+export type SkippedKey = NodeKeyRef & {
   cause: SkippedCause;
-  /** The value that was wanted. */
-  wanted: string;
+  /** The value that was wanted; `undefined` where the key was to go. */
+  wanted: string | undefined;
   /** A message for people: who owns it, or the error of the API server. */
   message: string;
+  /** Of a contested key: who changes it back. */
+  rival?: string;
 };
+
+/** A key that another writer has. */
+export type ForeignKey = SkippedKey & { cause: 'foreign'; wanted: string };
+
+/** A key that does not stay as it is written, and who changes it back. */
+export type ContestedKey = NodeKeyRef & { rival: string };

@@ -79,7 +79,8 @@ function planOf({ labels: there, list, origins, ours, listIsOurs }: State, given
   const ownership = { ownedLabels: ours, sharedLabels: new Set(given.others.filter((each) => ours.has(each))) };
   const seen = snapshot({ ...node, ...ownership, pool: 'gold', poolLabelSet: set });
   const evaluated = { ...seen, readiness: new Map(), ageMs: 0 };
-  const askSkipped: AskSkipped = (ref) => (given.unwritable.includes(ref.key) ? 'denied' : undefined);
+  const askSkipped: AskSkipped = (ref, wanted) =>
+    wanted !== undefined && given.unwritable.includes(ref.key) ? 'denied' : undefined;
   return planNode(node, intentOf({ labelers, consequences: [] }, evaluated), askSkipped);
 }
 

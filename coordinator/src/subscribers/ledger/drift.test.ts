@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { intentOf } from '../../decide/intent/intent.ts';
+import type { SkippedCause } from '../../decide/intent/plan.ts';
 import type { Claim } from '../../decide/labelers/labeler.ts';
 import { readinessLabeler } from '../../decide/labelers/readiness.ts';
 import {
@@ -56,9 +57,7 @@ function lies(readiness: Partial<ServiceReadiness> & Pick<ServiceReadiness, 'sta
     node,
     evaluated,
     intent: intentOf({ labelers, consequences: [] }, evaluated),
-    unwritable: [],
-    contested: [],
-    refusedWithdrawals: [],
+    skipped: [],
     ...some.evaluation,
   };
   const found = driftOn(evaluation, { services, dryRun: false, ...some.rules });
@@ -88,14 +87,12 @@ describe('a label of a service', () => {
     const gone = { state: 'not-ready', reason: 'it is gone', cause: 'agent' } as const;
     expect(lies({ state: 'unknown', evidence: gone }, { label: 'true' })).toEqual(['said-ready label guarded']);
     const key = { kind: 'label', key: LABEL } as const;
-    const contested = [{ ...key, rival: 'x', wanted: 'true', nextTryMs: 0 }];
-    expect(lies(READY, { evaluation: { contested } })).toEqual(['said-not-ready label contested']);
-    const unwritable = [{ ...key, cause: 'denied', wanted: 'true', message: '' } as const];
-    expect(lies(READY, { evaluation: { unwritable } })).toEqual(['said-not-ready label foreign']);
-    const refusedWithdrawals = [{ ...key, message: '' }];
-    expect(lies(NOT_READY, { label: 'true', evaluation: { refusedWithdrawals } })).toEqual([
-      'said-ready label foreign',
-    ]);
+    const skippedAs = (cause: SkippedCause, wanted?: string) => ({
+      evaluation: { skipped: [{ ...key, cause, wanted, message: '' }] },
+    });
+    expect(lies(READY, skippedAs('contested', 'true'))).toEqual(['said-not-ready label contested']);
+    expect(lies(READY, skippedAs('denied', 'true'))).toEqual(['said-not-ready label foreign']);
+    expect(lies(NOT_READY, { label: 'true', ...skippedAs('denied') })).toEqual(['said-ready label foreign']);
     expect(lies(NOT_READY, { label: 'true', rules: { dryRun: true } })).toEqual(['said-ready label dry-run']);
   });
 
@@ -104,11 +101,9 @@ describe('a label of a service', () => {
       { kind: 'label', key: 'other' },
       { kind: 'annotation', key: LABEL },
     ] as const;
-    const contested = others.map((each) => ({ ...each, rival: 'x', wanted: 'true', nextTryMs: 0 }));
-    const unwritable = others.map((each) => ({ ...each, cause: 'denied', wanted: 'true', message: '' }) as const);
-    const refusedWithdrawals = others.map((each) => ({ ...each, message: '' }));
-    for (const evaluation of [{ contested }, { unwritable }, { refusedWithdrawals }]) {
-      expect(lies(READY, { evaluation })).toEqual(['said-not-ready label unwritten']);
+    for (const cause of ['contested', 'denied'] as const) {
+      const skipped = others.map((each) => ({ ...each, cause, wanted: 'true', message: '' }));
+      expect(lies(READY, { evaluation: { skipped } })).toEqual(['said-not-ready label unwritten']);
     }
   });
 

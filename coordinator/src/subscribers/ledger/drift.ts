@@ -2,10 +2,10 @@ import type { DriftCause, DriftDirection, KeyKind } from '@rollcall/common/conso
 import type { Decision } from '../../decide/evaluator.ts';
 import { valueOn } from '../../decide/intent/changes.ts';
 import type { IntentEntry } from '../../decide/intent/intent.ts';
+import type { SkippedKey } from '../../decide/intent/plan.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
 import type { Service } from '../../model/services.ts';
 import { isOfService } from '../../state/node-keys.ts';
-import type { SkippedOnNode } from '../../write/skipped-keys.ts';
 
 /** Something that a Node says at this moment and that the evidence contradicts. */
 export type Drift = {
@@ -19,7 +19,7 @@ export type Drift = {
 };
 
 /** A node, what is wanted of it, and what stands in the way. */
-export type LedgerFacts = Pick<Decision, 'node' | 'evaluated' | 'intent'> & SkippedOnNode;
+export type LedgerFacts = Pick<Decision, 'node' | 'evaluated' | 'intent'> & { skipped: readonly SkippedKey[] };
 
 export type DriftRules = {
   services: readonly Service[];
@@ -120,11 +120,9 @@ function causeOf(
   facts: LedgerFacts,
   { dryRun }: DriftRules,
 ): DriftCause {
-  const { unwritable, contested, refusedWithdrawals } = facts;
-  const isIt = ({ kind, key }: { kind: string; key: string }) => kind === entry.kind && key === entry.key;
   if (dryRun) return 'dry-run';
-  if (contested.some(isIt)) return 'contested';
-  if (unwritable.some(isIt) || refusedWithdrawals.some(isIt)) return 'foreign';
+  const skipped = facts.skipped.find(({ kind, key }) => kind === entry.kind && key === entry.key);
+  if (skipped) return skipped.cause === 'contested' ? 'contested' : 'foreign';
   if (readiness?.damping) return 'held-back';
   return isWanted ? 'unwritten' : 'guarded';
 }

@@ -17,7 +17,7 @@ function evaluationOf(name: string, labels: Record<string, string>): LedgerFacts
     node: { name, labels, annotations: {} },
     evaluated: { readiness: new Map(), sharedLabels: new Set() },
     intent: new Map([['label:tier', entry]]),
-    ...{ unwritable: [], contested: [], refusedWithdrawals: [] },
+    skipped: [],
   } as unknown as LedgerFacts;
 }
 
