@@ -58,7 +58,7 @@ export const OVERVIEW: Claims = {
   'packages/docs/how-to/upgrade.md': [`or waited for ${stale} s (${grace} s where the agent’s pod is gone`],
   'packages/docs/how-to/troubleshoot.md': [
     `pod/POD ${value('agent.port')}`,
-    `tried again after ${seconds('coordinator/src/write/unwritable-keys.ts', 'REFUSED_FIRST_MS')} s`,
+    `tried again after ${seconds('coordinator/src/write/skipped-keys.ts', 'REFUSED_FIRST_MS')} s`,
   ],
   'packages/docs/reference/sizing.md': [
     `| ${resources('agent')} |`,
@@ -91,8 +91,8 @@ export const OVERVIEW: Claims = {
     `more than ${word(constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE'))} nodes, and more than ${constant('coordinator/src/decide/guards/blast-radius.ts', 'SHARE_PERCENT')} % of those that have it, because of configuration`,
     `again, after ${seconds('coordinator/src/decide/stray-taints.ts', 'LOOK_AGAIN_MS')} s at first`,
     dampingClaim(),
-    `After the ${['first', 'second', 'third', 'fourth', 'fifth'][constant('coordinator/src/write/contested-keys.ts', 'CHANGES_BACK_MAX')]} time in a minute`,
-    `still tried at least every ${seconds('coordinator/src/write/contested-keys.ts', 'KEEPS_AWAY_MAX_MS') + 2} s`,
+    `After the ${['first', 'second', 'third', 'fourth', 'fifth'][constant('coordinator/src/write/skipped-keys.ts', 'CHANGES_BACK_MAX')]} time in a minute`,
+    `still tried at least every ${seconds('coordinator/src/write/skipped-keys.ts', 'KEEPS_AWAY_MAX_MS') + 2} s`,
   ],
 };
 

@@ -13,7 +13,7 @@ const REFLECTOR = 'coordinator/src/kube/reflector.ts';
 const EXTENDER = 'coordinator/src/scheduler/extender';
 const OUTBOX = 'coordinator/src/subscribers/notify/outbox.ts';
 const POSTER = 'coordinator/src/subscribers/notify/poster.ts';
-const ASIDE = 'coordinator/src/write/unwritable-keys.ts';
+const ASIDE = 'coordinator/src/write/skipped-keys.ts';
 const AUTHORITY = 'coordinator/src/tls/certificate-authority.ts';
 
 const leafDays = numberIn(AUTHORITY, /LEAF_LIFE_MS = ([0-9]+) \* DAY_MS/);
@@ -74,8 +74,11 @@ export const ROOMS: Claims = {
   ],
   'coordinator/src/write/README.md': [
     `At most ${constant(LIMITER, 'WRITES_MAX')} requests`,
-    `${refusedSeconds} s have passed, twice as long each time, ${seconds(ASIDE, 'REFUSED_MAX_MS') / 60} minutes at most`,
-    `A refused removal is remembered for ${seconds('coordinator/src/write/refused-withdrawals.ts', 'REFUSED_FOR_MS')} s`,
+    `${refusedSeconds} s have passed, twice as long each time, ${seconds(ASIDE, 'SKIPPED_MAX_MS') / 60} minutes at most`,
+    `waits ${seconds(ASIDE, 'KEEPS_AWAY_MAX_MS')} s at most`,
+    `${seconds(ASIDE, 'UNSEEN_FOR_MS')} s if it never becomes visible`,
+    `${grouped(constant(ASIDE, 'KEYS_MAX'))} at most`,
+    `${grouped(constant(ASIDE, 'SKIPPED_PER_NODE_MAX'))} for each Node`,
     `at most ${constant('coordinator/src/write/refused-keys.ts', 'PROBES_MAX')} at a time`,
   ],
   'coordinator/src/kube/README.md': [

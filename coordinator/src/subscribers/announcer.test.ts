@@ -182,7 +182,7 @@ test('a service that is held back becomes an Event of its Node', () => {
 
 test('each key that another client changes back or owns becomes an Event of its Node', () => {
   const { announcer, news, events } = announced();
-  announcer.contested(nodeWith({}), [{ kind: 'label', key: 'tier', rival: 'kubectl' }]);
+  announcer.contested(nodeWith({}), [{ kind: 'label', key: 'tier', wanted: 'true', rival: 'kubectl' }]);
   announcer.leftAlone(nodeWith({}), [{ kind: 'label', key: 'zone', message: 'owned by terraform' }]);
   expect(news).toEqual([
     'KeyContested: kubectl keeps changing the label tier: rollcall writes it less and less often',

@@ -12,7 +12,7 @@ test('a label that is put back each time waits from the fourth write on, and its
   const { newTurn, written, contests, reads, skipped } = started({ withdrawal }, { isLagging: true, managedFields });
   for (let count = 0; count < 8; count += 1) expect(await newTurn().run()).toEqual({ kind: 'holds' });
   expect(written).toEqual(['withdraw', 'withdraw', 'withdraw', 'withdraw']);
-  expect(contests).toEqual([[{ kind: 'label', key: 'ready', rival: 'argo' }]]);
+  expect(contests).toEqual([[{ kind: 'label', key: 'ready', wanted: undefined, rival: 'argo' }]]);
   const key = { kind: 'label', key: 'ready', cause: 'contested', wanted: undefined, rival: 'argo', nextTryMs: 1000 };
   expect(skipped.keysFor('n')).toMatchObject([key]);
   expect(reads()).toBe(1);
@@ -28,7 +28,7 @@ test('a key that the answer does not show as it was written is told with admissi
   const set = { labels: { a: '1', b: '1' }, annotations: {}, force: false };
   const { turn, contests, reads } = started({ set }, { managedFields });
   await turn.run();
-  expect(contests).toMatchObject([[{ kind: 'label', key: 'b', rival: ADMISSION }]]);
+  expect(contests).toMatchObject([[{ kind: 'label', key: 'b', wanted: '1', rival: ADMISSION }]]);
   expect(reads()).toBe(0);
 });
 

@@ -311,8 +311,8 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     if (news.length === 0) return;
     const isToAsk = news.some(({ isAdmission }) => !isAdmission);
     const node = isToAsk ? await limiter.run(this.#patientLane, () => writer.read(this.#name)) : undefined;
-    const keys = news.map(({ ref, isAdmission, name }): ContestedKey => {
-      return { ...ref, rival: name(isAdmission || !node ? undefined : writersOf(node, ref)) };
+    const keys = news.map(({ key, isAdmission, name }): ContestedKey => {
+      return { ...key, rival: name(isAdmission || !node ? undefined : writersOf(node, key)) };
     });
     logger.warn({ node: this.#name, keys }, 'Found keys that are changed back');
     this.#handler.contested(this.#name, keys);

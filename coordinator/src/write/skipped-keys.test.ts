@@ -297,7 +297,7 @@ test('a key that the answer does not show as it was written is contested at once
   await clock.advance(400);
   expect([skipped.counts.contested, causeOf()]).toEqual([1, 'contested']);
   const [news] = skipped.news('n');
-  expect(news).toMatchObject({ ref: LABEL, isAdmission: true });
+  expect(news).toMatchObject({ key: LABEL, isAdmission: true });
   expect(news?.name(undefined)).toContain('webhook');
   expect(skipped.news('n')).toEqual([]);
   expect(skipped.keysFor('n')).toMatchObject([{ ...LABEL, cause: 'contested', wanted: 'v', nextTryMs: 600 }]);

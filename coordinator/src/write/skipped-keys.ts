@@ -1,6 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { entryKey } from '../decide/intent/intent.ts';
-import type { AskSkipped, NodeKeyRef, SkippedCause, SkippedKey } from '../decide/intent/plan.ts';
+import type { AskSkipped, ContestedKey, NodeKeyRef, SkippedCause, SkippedKey } from '../decide/intent/plan.ts';
 import { isShown, type SeenNode, seenValue } from './seen-node.ts';
 
 /** One key of a write that the API server took. */
@@ -175,8 +175,8 @@ export class SkippedKeys {
   }
 
   /**
-   * Keys were refused, or are seen to be another writer's (`wasSent` is false). Returns those that were not left out for
-   * the same value already.
+   * Keys were refused, or are seen to be another writer's (`wasSent` is false). Returns those of which the same is not known
+   * already.
    */
   refused(
     node: NodeId,
@@ -201,7 +201,7 @@ export class SkippedKeys {
       const isTheirs = grounds !== undefined && grounds !== wanted;
       const dueMs = isForeign ? nowMs + (isTheirs ? SKIPPED_MAX_MS : UNSEEN_FOR_MS) : tried.untilMs;
       const isKept = this.#put(memory, { ...tried, cause, message, grounds, dueMs });
-      return isKept && (known?.cause === undefined || known.cause === 'contested');
+      return isKept && known?.message !== message;
     });
   }
 
@@ -218,7 +218,8 @@ export class SkippedKeys {
   observe(node: SeenNode): void {
     const nowMs = this.#clock.monotonic();
     for (const entry of this.#entriesOf(node)?.values() ?? []) {
-      const isContest = entry.cause === undefined || entry.cause === 'contested';
+      const isOver = entry.cause === 'foreign' && entry.grounds !== groundsOf(node, entry.ref);
+      const isContest = entry.cause === undefined || entry.cause === 'contested' || isOver;
       if (!isContest || !isShown(node, entry.ref.kind)) continue;
       const isLost = seenValue(node, entry.ref) !== entry.wanted;
       if (isLost && nowMs < entry.untilMs) entry.cause = 'contested';
@@ -239,7 +240,9 @@ export class SkippedKeys {
   }
 
   /** Keys that are contested since the last call, and whose rival is to be found out, if it can be. */
-  news(nodeName: string): { ref: NodeKeyRef; isAdmission: boolean; name: (rival: string | undefined) => string }[] {
+  news(
+    nodeName: string,
+  ): { key: Omit<ContestedKey, 'rival'>; isAdmission: boolean; name: (rival?: string) => string }[] {
     const entries = this.#leftOut(nodeName).filter(({ cause, isTold }) => cause === 'contested' && !isTold);
     return entries.map((entry) => {
       entry.isTold = true;
@@ -247,7 +250,7 @@ export class SkippedKeys {
         entry.rival = rival;
         return rival;
       };
-      return { ref: entry.ref, isAdmission: entry.rival === ADMISSION, name };
+      return { key: { ...entry.ref, wanted: entry.wanted }, isAdmission: entry.rival === ADMISSION, name };
     });
   }
 

@@ -277,6 +277,32 @@ describe('a key that an admission policy refuses', () => {
   });
 });
 
+describe('a taint that a policy refuses', () => {
+  const taintsOf = async (name: string) => (await readNode(cluster, name)).spec?.taints?.map(({ key }) => key) ?? [];
+  const taint = (key: string, stance: 'present' | 'absent' = 'present') =>
+    label(key, 'true', { kind: 'taint', stance, ownership: 'exclusive' });
+
+  test('is left out alone, is told as such, and is tried again within 10 s', async () => {
+    await newNode(cluster, 'tainted');
+    await rig.writeQueue.settled();
+    const policy = await startPolicy(cluster, {
+      reason: 'Invalid',
+      expression: `!object.spec.?taints.orValue([]).exists(t, t.key == 'a.io/bad') && !('tried' in object.metadata.labels)`,
+      message: 'not that taint',
+      refused: { labels: { tried: '1' } },
+    });
+    rig.want('tainted', [taint('a.io/bad'), taint('a.io/good'), label('mine', '1')]);
+    await waitFor('the rest', async () => (await labelsOf('tainted'))['mine'] === '1');
+    expect(await taintsOf('tainted')).toEqual(['a.io/good']);
+    expect(unwritableOn('tainted')).toEqual(['denied taint a.io/bad']);
+    const before = writesTo('tainted');
+    await waitFor('two more tries', () => writesTo('tainted') >= before + 2, { timeoutMs: 15_000 });
+    await policy.remove();
+    await waitFor('the taint', async () => (await taintsOf('tainted')).includes('a.io/bad'), { timeoutMs: 10_000 });
+    expect(unwritableOn('tainted')).toEqual([]);
+  });
+});
+
 describe('a withdrawal of which so much is refused that one search does not find it all', () => {
   const keys = Array.from({ length: 400 }, (_, index) => `a.io/k${index}`);
   const stubborn = keys.filter((key) => key.endsWith('3'));

@@ -14,7 +14,7 @@ import { rulesOf } from '../labelers/rules.test-fixtures.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
 import { intentOf } from './intent.ts';
-import type { NodePlan, NodeSet, TaintChange } from './plan.ts';
+import type { AskSkipped, NodePlan, NodeSet, TaintChange } from './plan.ts';
 import { isToWrite, observed } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
 
@@ -182,8 +182,9 @@ class World {
     const { labels: ownedLabels } = node.owned;
     const seen = snapshot({ ...node, ownedLabels, sharedLabels: node.shared ?? new Set() });
     const evaluated = { ...seen, readiness: new Map(readiness), ageMs: 0 };
-    const isOut = (key: string) => (this.#foreign.has(key) ? 'foreign' : undefined);
-    return planNode(node, intentOf({ labelers, consequences }, evaluated), ({ key }) => isOut(key));
+    const ask: AskSkipped = ({ key }, wanted) =>
+      wanted !== undefined && this.#foreign.has(key) ? 'foreign' : undefined;
+    return planNode(node, intentOf({ labelers, consequences }, evaluated), ask);
   }
 
   #node(): ObservedNode {

@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { NO_CONDITION_OWNERS } from '../../state/observed-conditions.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import { mergeClaims } from './intent.ts';
 import type { AskSkipped } from './plan.ts';
-import { claim, observed } from './plan-node.test-fixtures.ts';
+import { apply, claim, observed } from './plan-node.test-fixtures.ts';
 import { planNode } from './plan-node.ts';
+
+const NODE = { name: 'n', uid: 'u', resourceVersion: '7' };
 
 describe('a key that is skipped', () => {
   const LIST = 'nodepool.banzaicloud.io/managed-labels';
@@ -109,5 +112,86 @@ describe('a key that is skipped', () => {
     const held = { kind: 'annotation', key: LIST, value: '["gone"]', stance: 'keep' } as const;
     const label = claim({ key: 'gone', stance: 'keep' });
     expect(planNode(listed({}, 'gone'), mergeClaims([claim(held), label]), () => undefined)).toBeUndefined();
+  });
+});
+
+describe('a key whose removal is left out for now', () => {
+  const LIST = 'nodepool.banzaicloud.io/managed-labels';
+  const KEYS = 'rollcall.dev/keys';
+  const text = (...keys: string[]) => JSON.stringify(Object.fromEntries(keys.map((key) => [`label:${key}`, 'gitpod'])));
+  const gone = (key: string) => claim({ key, stance: 'absent', origin: 'gitpod' });
+  const staying =
+    (cause: ReturnType<AskSkipped>, ...keys: string[]): AskSkipped =>
+    ({ key }, wanted) =>
+      wanted === undefined && keys.includes(key) ? cause : undefined;
+  const nodeWith = (owned: readonly string[]): ObservedNode => ({
+    ...observed({ ready: 'true', other: 'true' }, [...owned]),
+    annotations: { [KEYS]: text('ready', 'other') },
+    owned: { labels: new Set(owned), annotations: new Set([KEYS]) },
+  });
+
+  test.each(['contested', 'denied', 'invalid'] as const)('stays, and stays listed until it goes (%s)', (cause) => {
+    for (const owned of [['ready', 'other'], []]) {
+      const intent = mergeClaims([gone('ready'), gone('other')]);
+      const ask = staying(cause, 'ready');
+      const made = planNode(nodeWith(owned), intent, ask);
+      expect(made?.withdrawal).toEqual({ labels: ['other'], annotations: [] });
+      const after = apply(nodeWith(owned), { node: NODE, ...(made?.withdrawal && { withdrawal: made.withdrawal }) });
+      const next = planNode(after, intent, ask);
+      expect([next?.withdrawal, next?.set?.annotations]).toEqual([undefined, { [KEYS]: text('ready') }]);
+      expect(next && planNode(apply(after, next), intent, ask)).toBeUndefined();
+    }
+  });
+
+  test('stays where an apply without it would remove it', () => {
+    const node = { ...observed({ stuck: '1', loose: '1' }, ['stuck', 'loose']) };
+    const made = planNode(node, mergeClaims([claim({ key: 'mine' })]), staying('denied', 'stuck'));
+    expect(made?.set?.labels).toEqual({ stuck: '1', mine: 'true' });
+    const left = apply(node, { node: NODE, ...(made?.set && { set: made.set }) });
+    expect(planNode(left, mergeClaims([claim({ key: 'mine' })]), staying('denied', 'stuck'))).toBeUndefined();
+  });
+
+  test('is wanted again with no delay', () => {
+    const node = observed({ k: 'old' }, ['k']);
+    expect(planNode(node, mergeClaims([claim()]), staying('denied', 'k'))?.set?.labels).toEqual({ k: 'true' });
+  });
+
+  test.each([LIST, KEYS])('stays where it is a list: %s', (list) => {
+    const node = { ...observed({}), annotations: { [list]: list === KEYS ? text('gone') : '["gone"]' } };
+    const intent = mergeClaims([claim({ kind: 'annotation', key: LIST, stance: 'absent' })]);
+    expect(planNode(node, intent, () => undefined)?.withdrawal?.annotations).toContain(list);
+    expect(planNode(node, intent, staying('denied', LIST, KEYS))).toBeUndefined();
+  });
+
+  test.each([
+    ['a taint that goes', 'absent', undefined],
+    ['a taint that comes', 'present', 'true:NoSchedule'],
+  ] as const)('stays as it is, listed or not: %s', (_what, stance, wanted) => {
+    const taint = { key: 'k', value: 'true', effect: 'NoSchedule' };
+    const node = { ...observed({}), taints: stance === 'absent' ? [taint] : [] };
+    const intent = mergeClaims([claim({ kind: 'taint', stance, origin: 'gitpod' }), claim({ key: 'l' })]);
+    const ask: AskSkipped = ({ kind, key }, value) =>
+      kind === 'taint' && key === 'k' && value === wanted ? 'contested' : undefined;
+    const made = planNode(node, intent, ask);
+    expect([made?.taints, made?.set?.labels]).toEqual([undefined, { l: 'true' }]);
+    expect(planNode(node, intent, () => undefined)?.taints).toBeDefined();
+  });
+
+  test('stays where it is a condition, and the others go', () => {
+    const conditions = ['stuck', 'loose'].map((type, index) => ({
+      ...{ type, index, status: 'True', reason: '', message: '', lastTransitionTime: null },
+    }));
+    const conditionOwners = { ...NO_CONDITION_OWNERS, ours: new Set(['stuck', 'loose']) };
+    const node = { ...observed({}), conditions, conditionOwners };
+    const going = conditions.map(({ type }) => claim({ kind: 'condition', key: type, stance: 'absent' }));
+    const ask = staying('contested', 'stuck');
+    const made = planNode(node, mergeClaims(going), ask)?.conditions;
+    expect(made).toMatchObject({ write: 'apply', conditions: [{ type: 'stuck', status: 'True' }], news: [] });
+    const left = {
+      ...node,
+      conditions: conditions.slice(0, 1),
+      conditionOwners: { ...conditionOwners, ours: new Set(['stuck']) },
+    };
+    expect(planNode(left, mergeClaims(going), ask)).toBeUndefined();
   });
 });

@@ -113,4 +113,4 @@ export type SkippedKey = NodeKeyRef & {
 export type ForeignKey = SkippedKey & { cause: 'foreign'; wanted: string };
 
 /** A key that does not stay as it is written, and who changes it back. */
-export type ContestedKey = NodeKeyRef & { rival: string };
+export type ContestedKey = NodeKeyRef & { wanted: string | undefined; rival: string };
