@@ -9,7 +9,11 @@ const LABEL = 'example.com/tier';
 
 function nodeWith(keys: object | undefined, other = ''): ObservedNode {
   const annotations = { other, ...(keys ? { [KEYS_ANNOTATION]: JSON.stringify(keys) } : {}) };
-  return observeNode({ metadata: { name: 'n', uid: 'n', resourceVersion: '1', annotations } }, createIntern(), new Set([KEYS_ANNOTATION]));
+  return observeNode(
+    { metadata: { name: 'n', uid: 'n', resourceVersion: '1', annotations } },
+    createIntern(),
+    new Set([KEYS_ANNOTATION]),
+  );
 }
 
 const DEVICE = { [`label:${LABEL}`]: 'device' };

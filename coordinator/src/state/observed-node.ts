@@ -237,11 +237,6 @@ function sameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
   return a.size === b.size && [...a].every((key) => b.has(key));
 }
 
-/** A taint without its key, as `kubectl` writes it. */
-export function taintText({ value = '', effect }: Pick<Taint, 'value' | 'effect'>): string {
-  return `${value}:${effect}`;
-}
-
 /** Whether a Node has exactly this taint: with another value or effect, it is another. */
 export function hasTaint(
   taints: ObservedNode['taints'],

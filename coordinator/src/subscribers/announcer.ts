@@ -1,7 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Subscribers } from '../controller/subscribers.ts';
 import type { HeldWithdrawals } from '../decide/guards/blast-radius.ts';
-import type { ContestedKey } from '../decide/intent/plan.ts';
 import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
 import { shownReady } from '../decide/shown-ready.ts';
 import type { Service } from '../model/services.ts';
@@ -97,7 +96,7 @@ export class Announcer {
   }
 
   /** Keys of a node that another client changes back. */
-  contested(node: ObservedNode, keys: readonly ContestedKey[]): void {
+  contested(node: ObservedNode, keys: Parameters<Subscribers['contested']>[1]): void {
     for (const { kind, key, rival } of keys) {
       const message = `${rival} keeps changing the ${kind} ${key}: rollcall writes it less and less often`;
       this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'KeyContested', message });

@@ -5,7 +5,7 @@ import { KubeStatusError } from '../kube/client.ts';
 import type { KubeStatus, Node } from '../kube/objects.ts';
 
 /** A key that other field managers hold with another value. */
-export type ForeignKey = {
+type ForeignKey = {
   ref: NodeKeyRef;
   /** For people: the managers' names, separated by commas. */
   owner: string;

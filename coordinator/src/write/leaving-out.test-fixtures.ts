@@ -1,5 +1,4 @@
-import type { NodePlan } from '../decide/intent/plan.ts';
-import { taintText } from '../state/observed-node.ts';
+import { type NodePlan, taintText } from '../decide/intent/plan.ts';
 import type { SeenNode } from './seen-node.ts';
 import type { SkippedKeys } from './skipped-keys.ts';
 

@@ -1,5 +1,5 @@
-import type { NodeKeyRef } from '../decide/intent/plan.ts';
-import { type Taint, taintText } from '../state/observed-node.ts';
+import { type NodeKeyRef, taintText } from '../decide/intent/plan.ts';
+import type { Taint } from '../kube/objects.ts';
 
 /** A Node as the planner sees it. */
 export type SeenNode = {

@@ -304,7 +304,7 @@ test('a key that the answer does not show as it was written is contested at once
   expect(skipped.keysFor('n')[0]?.rival).toContain('webhook');
 });
 
-test('the rival of a key is who is named, or nobody known', () => {
+test('the rival of a key is who is named, or unknown', () => {
   const { skipped, write, rest } = started();
   for (let count = 0; count < 4; count += 1) write('v');
   rest({}, 'v');
@@ -345,7 +345,7 @@ describe('every entry ends', () => {
     ['denied', ({ refuse }) => refuse(refusal('denied'))],
     ['contested', ({ write }) => write('v', { held: false })],
   ])(
-    'by itself: one that is %s is tried again within five minutes, and forgotten where nobody tries',
+    'by itself: one that is %s is tried again within five minutes, and forgotten where it is not',
     async (cause, make) => {
       const made = started();
       const { clock, skipped, causeOf } = made;

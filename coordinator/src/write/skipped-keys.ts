@@ -255,7 +255,7 @@ export class SkippedKeys {
   }
 
   /**
-   * Forgets what was written longer ago, and what nobody tries any more. To be called about once a second: where all is
+   * Forgets what was written longer ago, and what is not tried any more. To be called about once a second: where all is
    * well, no write follows for days.
    */
   tick(): void {

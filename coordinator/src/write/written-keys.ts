@@ -2,9 +2,14 @@
 
 import { FIELD_MANAGER, KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { withoutTaints } from '../decide/intent/lists.ts';
-import type { ConditionChange, KeyRef, NodeKeyRef, TaintChange } from '../decide/intent/plan.ts';
+import {
+  type ConditionChange,
+  type KeyRef,
+  type NodeKeyRef,
+  type TaintChange,
+  taintText,
+} from '../decide/intent/plan.ts';
 import type { Node, NodeCondition, Taint } from '../kube/objects.ts';
-import { taintText } from '../state/observed-node.ts';
 import { keysOfSet, keysOfWithdrawal, valueIn } from './key-sets.ts';
 import type { Write } from './node-writer.ts';
 import type { SeenNode } from './seen-node.ts';

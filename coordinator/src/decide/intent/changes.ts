@@ -1,8 +1,8 @@
 import type { NodeRecord } from '../../state/node-record.ts';
-import { type ObservedNode, taintText } from '../../state/observed-node.ts';
+import type { ObservedNode } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { entryKey, type NodeIntent } from './intent.ts';
-import type { NodePlan } from './plan.ts';
+import { type NodePlan, taintText } from './plan.ts';
 
 /** A change of a key of a Node by a write of rollcall; a value is `undefined` where the key was, or is, absent. */
 export type Change = {

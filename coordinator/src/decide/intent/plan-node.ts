@@ -1,7 +1,7 @@
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isOfService, keysOn, splitListed } from '../../state/node-keys.ts';
 import { NO_CONDITION_OWNERS } from '../../state/observed-conditions.ts';
-import { emptyRecord, hasTaint, type ObservedNode, type Taint, taintText } from '../../state/observed-node.ts';
+import { emptyRecord, hasTaint, type ObservedNode, type Taint } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/pool-keys.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
@@ -14,6 +14,7 @@ import {
   type NodePlan,
   type NodeSet,
   type TaintChange,
+  taintText,
   withdrawalOf,
 } from './plan.ts';
 import { planConditions } from './plan-conditions.ts';
