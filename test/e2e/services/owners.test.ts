@@ -62,6 +62,24 @@ test('a label that a pool or a rule has on Nodes stays, and a NodeService that c
   expect(rig.history.labels('pooled')).toMatchObject({ 'example.com/of-pool': 'x', 'example.com/of-rule': 'true' });
 });
 
+test('a pool that comes to want the label of a NodeService is refused, and does not say that nodes have it', async () => {
+  await createNode(cluster.api, 'silver', { labels: { [POOL]: 'silver' } });
+  await createPod(cluster.api, {
+    ...{ namespace: 'default', name: 'has-label', nodeName: 'silver', ready: true },
+    labels: { app: 'has-label' },
+  });
+  await publish('has-label', { label: 'example.com/of-service' });
+  await labelled('silver', 'example.com/of-service', 'true');
+  await cluster.api.post(poolLabelsPath(), nodePoolLabels('silver', { 'example.com/of-service': 'x' }));
+  type Pool = KubeObject & { status?: { nodesLabelled: number; conditions: { type: string; message: string }[] } };
+  const statusOf = async () => (await cluster.api.get<Pool>(`${poolLabelsPath()}/silver`)).status;
+  const ready = async () => (await statusOf())?.conditions.find(({ type }) => type === 'Ready')?.message;
+  const message = 'It sets no labels: example.com/of-service belongs to the NodeService has-label';
+  await expect.poll(ready, { timeout: 30_000 }).toBe(message);
+  expect((await statusOf())?.nodesLabelled).toBe(0);
+  expect(rig.history.labels('silver')).toMatchObject({ 'example.com/of-service': 'true' });
+});
+
 test('what others set on a Node that a service does not select stays', async () => {
   const [label, taint] = [
     'example.com/of-others',

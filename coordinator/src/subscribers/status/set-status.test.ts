@@ -113,6 +113,33 @@ describe('the condition Ready', () => {
   });
 });
 
+describe('of a set with refused keys, Ready never says that nodes have the labels', () => {
+  const refused = [
+    { key: 'a', reason: 'belongs to the NodeService x' },
+    { key: 'b', reason: 'is bad' },
+  ];
+  const tally = { matched: 2, labelled: 2, conflicts: [] };
+
+  test('where it sets none', () => {
+    const facts = { set: { ...SET, labels: { a: '1', b: '1' } }, refused, tally };
+    const message = 'It sets no labels: a belongs to the NodeService x (and 1 more)';
+    expect(condition('Ready', facts)).toMatchObject({ status: 'False', reason: 'KeysRefused', message });
+    expect(statusOf(facts)).toMatchObject({ nodesMatched: 2, nodesLabelled: 0 });
+  });
+
+  test('where it sets others', () => {
+    const facts = { set: { ...SET, labels: { a: '1', b: '1', c: '1' } }, refused, tally };
+    const message = '2 of 2 nodes have the other labels; a belongs to the NodeService x (and 1 more)';
+    expect(condition('Ready', facts)).toMatchObject({ status: 'False', reason: 'KeysRefused', message });
+    expect(statusOf(facts)).toMatchObject({ nodesMatched: 2, nodesLabelled: 2 });
+    const conflicts = [{ node: 'w', key: 'c' }];
+    expect(condition('Ready', { ...facts, tally: { matched: 2, labelled: 1, conflicts } })).toMatchObject({
+      reason: 'Conflict',
+      message: '1 of 2 nodes have the other labels; others have set another value of c on w',
+    });
+  });
+});
+
 describe('the condition Accepted', () => {
   test('names the first refused key and counts the others', () => {
     const refused = [
@@ -169,6 +196,6 @@ test('refused keys are bounded in number and length', () => {
   const status = statusOf({ refused });
   expect(status.refusedKeys).toHaveLength(20);
   expect(status.refusedKeys[0]).toEqual({ key: `0-${'x'.repeat(314)}…`, reason: 'is bad' });
-  expect(JSON.stringify(status).length).toBeLessThan(8000);
+  expect(JSON.stringify(status).length).toBeLessThan(8500);
   expect(condition('Accepted', { refused })?.message).toContain('(and 99 more)');
 });

@@ -40,11 +40,12 @@ export const OTHER_POOL = 'NodesInOtherPool';
 /** What the status should be. A condition that stays as it is keeps its time. */
 export function setStatus(facts: SetFacts): SetStatus {
   const { set, refused, tally, previous, now } = facts;
+  const isNoneSet = areAllRefused(facts);
   const about = { object: { generation: set.generation, status: previous }, now };
   return {
     observedGeneration: set.generation,
     nodesMatched: tally.matched,
-    nodesLabelled: tally.labelled,
+    nodesLabelled: isNoneSet ? 0 : tally.labelled,
     nodesInConflict: tally.conflicts.length,
     refusedKeys: refused.slice(0, REFUSED_MAX).map(({ key, reason }) => ({ key: shortened(key), reason })),
     conditions: [conditionOf('Accepted', accepted(facts), about), conditionOf('Ready', ready(facts), about)],
@@ -57,28 +58,39 @@ function accepted({ set, overruledBy, refused }: SetFacts): StatusVerdict {
     return { status: 'False', reason: 'PoolTaken', message };
   }
   if (refused.length === 0) return { status: 'True', reason: 'Accepted', message: 'Every label can be set' };
+  return { status: 'False', reason: 'KeysRefused', message: refusalIn(refused) };
+}
+
+/** The first refused key with its reason, and how many more there are. */
+function refusalIn(refused: readonly RefusedKey[]): string {
   const [first] = refused;
   const more = refused.length > 1 ? ` (and ${refused.length - 1} more)` : '';
-  return { status: 'False', reason: 'KeysRefused', message: `${shortened(first?.key ?? '')} ${first?.reason}${more}` };
+  return `${shortened(first?.key ?? '')} ${first?.reason}${more}`;
+}
+
+function areAllRefused({ set, refused }: SetFacts): boolean {
+  return refused.length > 0 && refused.length === Object.keys(set.labels).length;
 }
 
 function shortened(key: string): string {
   return key.length > KEY_LENGTH_MAX ? `${key.slice(0, KEY_LENGTH_MAX - 1)}…` : key;
 }
 
-function ready({
-  overruledBy,
-  tally: { matched, labelled, conflicts },
-  nodesOfOtherPools = [],
-}: SetFacts): StatusVerdict {
+function ready(facts: SetFacts): StatusVerdict {
+  const { overruledBy, refused, nodesOfOtherPools = [] } = facts;
+  const { matched, labelled, conflicts } = facts.tally;
   if (overruledBy) return { status: 'False', reason: 'PoolTaken', message: 'It sets no labels' };
-  const count = `${labelled} of ${matched} nodes have the labels`;
+  if (areAllRefused(facts))
+    return { status: 'False', reason: 'KeysRefused', message: `It sets no labels: ${refusalIn(refused)}` };
+  const count = `${labelled} of ${matched} nodes have the ${refused.length > 0 ? 'other ' : ''}labels`;
   if (nodesOfOtherPools.length > 0) {
     const more = nodesOfOtherPools.length > NODES_SHOWN ? ', …' : '';
     const nodes = `${nodesOfOtherPools.slice(0, NODES_SHOWN).join(', ')}${more}`;
     const message = `${count}; ${nodesOfOtherPools.length} more keep them, although another label names another pool for these nodes: ${nodes}`;
     return { status: 'False', reason: OTHER_POOL, message };
   }
+  if (refused.length > 0 && conflicts.length === 0)
+    return { status: 'False', reason: 'KeysRefused', message: `${count}; ${refusalIn(refused)}` };
   if (labelled === matched) return { status: 'True', reason: 'AllLabelled', message: count };
   if (conflicts.length === 0) return { status: 'False', reason: 'Labelling', message: count };
   const shown = conflicts.slice(0, CONFLICTS_SHOWN).map(({ node, key }) => `${key} on ${node}`);
