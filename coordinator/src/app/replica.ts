@@ -48,7 +48,9 @@ export async function createReplica(context: ReplicaContext) {
   const mayDecide = () => leadershipState.mayDecide();
 
   // State.
-  const rules = await openRules(config, { keys: new KeyRegistry(config), clock, logger });
+  // Whether flags, or whoever has it on Nodes, have the key of a built-in service is decided later.
+  const reserved = new KeyRegistry({ ...config, watchedServices: [] });
+  const rules = await openRules(config, { keys: reserved, clock, logger });
   const servicePods = new PodsByNamespace<ObservedPod>();
   /** What others than NodeServices want is known with the fleet, which is made later. */
   let claims: KeyClaims = NO_CLAIMS;
@@ -70,7 +72,7 @@ export async function createReplica(context: ReplicaContext) {
 
   const labelOwners = new LabelOwners({
     fleet,
-    reserved: reservedKeys(new KeyRegistry(config), config),
+    reserved: reservedKeys(reserved, config),
     rules: () => rules?.files,
   });
   claims = labelOwners;

@@ -35,8 +35,9 @@ export class LabelOwners implements KeyClaims {
   isOnNodes: KeyClaims['isOnNodes'] = (kind, key, origin) =>
     this.#options.fleet.listedOrigins.has(kind, key, (each) => each === origin);
 
-  claimantsOf = (label: string): readonly Claimant[] =>
-    [this.#poolOf(label), this.#ruleOf(label)].filter((each) => each !== undefined);
+  /** Pools and rules want labels only. */
+  claimantsOf: KeyClaims['claimantsOf'] = ({ kind, key }) =>
+    kind === 'label' ? [this.#poolOf(key), this.#ruleOf(key)].filter((each) => each !== undefined) : [];
 
   /** Who has each label that a pool and a rule both want. */
   owners(): Map<string, LabelOwner> {

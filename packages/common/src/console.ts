@@ -121,7 +121,7 @@ export type ServiceDocument = {
   origin: 'built-in' | 'NodeService';
   /** A NodeService that is not accepted is not in force. */
   accepted: boolean;
-  /** Why it is not. */
+  /** Why it is not, or why a built-in service does not publish all of its keys. */
   problem?: { reason: string; message: string };
   mode: 'Continuous' | 'Startup';
   /** What nodes show of it. */

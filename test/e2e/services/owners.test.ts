@@ -129,3 +129,39 @@ test('a label of a rule goes although managedFields were reset', async () => {
   await cluster.api.patch<KubeObject>(path, { metadata: { labels: { mark: null } } });
   await labelled('reset', 'example.com/of-rule', undefined);
 });
+
+test('keys that a NodeService, a pool and a rule have on Nodes stay when flags come to ask for them', async () => {
+  const [OF_SERVICE, OF_POOL, OF_RULE] = ['a', 'b', 'c'].map(
+    (namespace) => `gitpod.io/ws-daemon_ready_ns_${namespace}`,
+  );
+  if (!OF_SERVICE || !OF_POOL || !OF_RULE) throw new Error('three keys');
+  await createNode(cluster.api, 'flagged', { labels: { [POOL]: 'flagged', mark: '1' } });
+  await createPod(cluster.api, {
+    ...{ namespace: 'default', name: 'flagged', nodeName: 'flagged', ready: true },
+    labels: { app: 'flagged' },
+  });
+  await publish('flagged', { label: OF_SERVICE });
+  await cluster.api.post(poolLabelsPath(), nodePoolLabels('flagged', { [OF_POOL]: 'x' }));
+  await writeRule(OF_RULE, 'mark => x\n');
+  await labelled('flagged', OF_SERVICE, 'true');
+  await labelled('flagged', OF_POOL, 'x');
+  await labelled('flagged', OF_RULE, 'x');
+  for (const [namespace, owner] of [
+    ['a', /the NodeService flagged, which has it on Nodes/],
+    ['b', /NodePoolLabels rollcall\/flagged, which has it on Nodes/],
+    ['c', /the rule gitpod.io\/ws-daemon_ready_ns_c, which has it on Nodes/],
+  ] as const) {
+    await rig.endCoordinator(await rig.leader(), 'SIGTERM');
+    const leader = await rig.addCoordinator([`--namespace=${namespace}`]);
+    await rig.leader();
+    type Services = { services: { name: string; publish: object; problem?: { message: string } }[] };
+    const wsDaemon = async () =>
+      (await leader.console<Services>('/v1/services'))?.services.find(({ name }) => name === 'ws-daemon');
+    await expect.poll(async () => (await wsDaemon())?.problem?.message, { timeout: 30_000 }).toMatch(owner);
+    expect((await wsDaemon())?.publish).not.toHaveProperty('label');
+    await sleep(2000);
+    const labels = { [OF_SERVICE]: 'true', [OF_POOL]: 'x', [OF_RULE]: 'x' };
+    expect(rig.history.labels('flagged')).toMatchObject(labels);
+    expect(await conditionOf(cluster.api, 'flagged', 'Ready')).toMatch(/^True /);
+  }
+}, 180_000);

@@ -115,6 +115,7 @@ describe('services', () => {
   function documentsOf(services: Service[], refused: { service: Service; problem: object | undefined }[] = []) {
     const serviceRegistry = {
       services: () => services,
+      refusalOfBuiltIn: () => undefined,
       objects: () => refused,
       refusalOf: (object: never) => object['problem'],
     };

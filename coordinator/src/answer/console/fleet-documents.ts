@@ -110,7 +110,10 @@ export function* plannedNodes(nodes: NodeQueries, notes = new PlanNotes()): Iter
 
 /** The services that are in force, and the NodeServices that are not. */
 export function serviceDocuments(serviceRegistry: ServiceRegistry, tally: ServiceTally): ServiceDocument[] {
-  const inForce = serviceRegistry.services().map((service) => serviceDocument(service, tally));
+  const inForce = serviceRegistry.services().map((service): ServiceDocument => {
+    const problem = service.origin.kind === 'built-in' ? serviceRegistry.refusalOfBuiltIn(service.name) : undefined;
+    return { ...serviceDocument(service, tally), ...(problem && { problem }) };
+  });
   const refused = serviceRegistry.objects().flatMap((object) => {
     const problem = serviceRegistry.refusalOf(object);
     return problem ? [{ ...serviceDocument(object.service, tally), accepted: false, problem }] : [];

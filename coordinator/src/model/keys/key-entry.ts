@@ -10,7 +10,7 @@ export type KeyEntry = {
   keys: { name: string } | { prefix: string } | { listedIn: string };
   /** As the claims have it. */
   labeler: string;
-  /** For people: the service that has it. */
+  /** For people: the service or feature that has it. */
   owner?: string;
   /** README.md of the labelers explains it; `theirs` is what people write, and rollcall only reads. */
   ownership: 'exclusive' | 'forced' | 'shared' | 'theirs';

@@ -6,7 +6,7 @@ import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import { observePod } from '../observed-pod.ts';
 import { serviceList } from '../probe-targets.ts';
-import { type AcceptanceOptions, NO_CLAIMS, refusalsOf } from './acceptance.ts';
+import { type AcceptanceOptions, builtInWithoutTaken, NO_CLAIMS, refusalsOf } from './acceptance.ts';
 import { type ObservedNodeService, observeNodeService } from './node-service.ts';
 
 const GITPOD = serviceOf();
@@ -414,5 +414,57 @@ describe('a key that several want', () => {
     expect(messageOf([tier('a', younger)], [{ ...POOL, isOnNodes: true }], ['service:a'])).toEqual(
       taken('a', `${POOL.name}, which is older`),
     );
+  });
+});
+
+describe('a key of a built-in service', () => {
+  const [LABEL = '', TAINT_KEY = ''] = [GITPOD.publish.label, GITPOD.publish.taint?.key];
+  const keys = { label: { kind: 'label', key: LABEL }, taint: { kind: 'taint', key: TAINT_KEY } } as const;
+  const wanting = {
+    label: object('mine', { publish: { label: LABEL } }),
+    taint: object('mine', { publish: { taint: { key: TAINT_KEY, effect: 'NoSchedule' } } }),
+  };
+  const judged = (of: 'label' | 'taint', listed: string[], others: readonly Claimant[] = []) => {
+    const isOnNodes = (kind: string, key: string, origin: string) =>
+      kind === of && key === keys[of].key && listed.includes(origin);
+    const claims = () => ({ claimantsOf: ({ kind }: { kind: string }) => (kind === of ? others : []), isOnNodes });
+    const refusals = refusalsOf([wanting[of]], { ...OPTIONS, claims });
+    const accepted = refusals.get(wanting[of]) ? [] : [wanting[of]];
+    const builtIn = builtInWithoutTaken(accepted, { ...OPTIONS, claims });
+    const { label, taint } = builtIn.services[0]?.publish ?? {};
+    const problem = builtIn.refusals.get(GITPOD.name)?.message;
+    return { refusal: refusals.get(wanting[of])?.message, kept: { label, taint: taint?.key }, problem };
+  };
+
+  test.each(['label', 'taint'] as const)(
+    'is its own, also where a NodeService wants it that has it nowhere (%s)',
+    (of) => {
+      for (const listed of [[], ['gitpod'], ['gitpod', 'service:mine']]) {
+        expect(judged(of, listed)).toEqual({
+          refusal: `The ${of} ${keys[of].key} belongs to the service ${GITPOD.name} of Gitpod: choose another`,
+          kept: { label: LABEL, taint: TAINT_KEY },
+          problem: undefined,
+        });
+      }
+    },
+  );
+
+  test.each(['label', 'taint'] as const)(
+    'stays with a NodeService that has it on Nodes before flags ask for it (%s)',
+    (of) => {
+      expect(judged(of, ['service:mine'])).toEqual({
+        refusal: undefined,
+        kept: { label: LABEL, taint: TAINT_KEY, [of]: undefined },
+        problem: `The ${of} ${keys[of].key} already belongs to the NodeService mine, which has it on Nodes`,
+      });
+    },
+  );
+
+  test('stays with a pool or a rule that has it on Nodes', () => {
+    const pool = { name: 'NodePoolLabels rollcall/gold', createdAtMs: 0, isOnNodes: true };
+    const problem = `The label ${LABEL} already belongs to ${pool.name}, which has it on Nodes`;
+    expect(judged('label', [], [pool])).toMatchObject({ kept: { taint: TAINT_KEY }, problem });
+    expect(judged('label', ['gitpod'], [pool])).toMatchObject({ kept: { label: LABEL }, problem: undefined });
+    expect(judged('label', [], [{ ...pool, isOnNodes: false }])).toMatchObject({ kept: { label: LABEL } });
   });
 });

@@ -105,8 +105,8 @@ function selectsBy(key: string, what: string): Refusal {
 
 /** Who besides NodeServices wants keys of Nodes, and who has them there. */
 export type KeyClaims = {
-  /** Those that want a label, other than NodeServices. */
-  claimantsOf: (label: string) => readonly Claimant[];
+  /** Those that want a key, other than services. */
+  claimantsOf: (key: Key) => readonly Claimant[];
   /** Whether some Node lists the key with this origin. */
   isOnNodes: (kind: Key['kind'], key: string, origin: string) => boolean;
 };
@@ -169,19 +169,18 @@ export function refusalsOf(
     ({ id }) => id,
   );
   const refusals = new Map<ObservedNodeService, Refusal | undefined>();
-  const claimantOf = ({ service, uid, createdAtMs }: ObservedNodeService, { kind, key }: Key): Claimant => ({
-    name: `the NodeService ${service.name}`,
-    createdAtMs,
-    isOnNodes: claims.isOnNodes(kind, key, `service:${uid}`),
-  });
   /** The owner of a key among all that want it; those that are refused for something else want nothing. */
   const keyTaken = (key: Key, object: ObservedNodeService): Refusal | undefined => {
-    const own = claimantOf(object, key);
+    const own = claimantOf(object, key, claims);
     const others = (rivals.get(idOf(key)) ?? []).flatMap((each) =>
-      each.object === object || refusals.get(each.object) ? [] : claimantOf(each.object, key),
+      each.object === object || refusals.get(each.object) ? [] : claimantOf(each.object, key, claims),
     );
-    const owner = ownerOf([own, ...others, ...(key.kind === 'label' ? claims.claimantsOf(key.key) : [])]);
+    const builtIn = options.builtIn
+      .filter((each) => wants(each, key))
+      .map((each) => builtInClaimant(each, key, claims));
+    const owner = ownerOf([own, ...others, ...builtIn, ...claims.claimantsOf(key)]);
     if (owner === undefined || owner === own) return undefined;
+    if (builtIn.includes(owner)) return keyRefused(key, `belongs to ${owner.name}`);
     const why = owner.isOnNodes && !own.isOnNodes ? 'which has it on Nodes' : 'which is older';
     return { reason: 'KeyTaken', message: `The ${key.kind} ${key.key} already belongs to ${owner.name}, ${why}` };
   };
@@ -217,6 +216,55 @@ export function refusalsOf(
     use(conditions, service);
   }
   return refusals;
+}
+
+function claimantOf(
+  { service, uid, createdAtMs }: ObservedNodeService,
+  { kind, key }: Key,
+  claims: KeyClaims,
+): Claimant {
+  const isOnNodes = claims.isOnNodes(kind, key, `service:${uid}`);
+  return { name: `the NodeService ${service.name}`, createdAtMs, isOnNodes };
+}
+
+/** It is older than every object. */
+function builtInClaimant({ name }: Service, { kind, key }: Key, claims: KeyClaims): Claimant {
+  const isOnNodes = claims.isOnNodes(kind, key, 'gitpod');
+  return { name: `the service ${name} of Gitpod`, createdAtMs: Number.NEGATIVE_INFINITY, isOnNodes };
+}
+
+function wants(service: Service, { kind, key }: Key): boolean {
+  return keysOf(service).some((each) => each.kind === kind && each.key === key);
+}
+
+/**
+ * Returns the built-in services without the keys that others have on Nodes already: flags that ask for a key later take it
+ * from no one. `refusals` has the reasons, by the name of the service.
+ */
+export function builtInWithoutTaken(
+  accepted: readonly ObservedNodeService[],
+  options: Pick<AcceptanceOptions, 'builtIn' | 'claims'>,
+): { services: readonly Service[]; refusals: ReadonlyMap<string, Refusal> } {
+  const claims = options.claims();
+  const refusals = new Map<string, Refusal>();
+  const services = options.builtIn.map((service) => {
+    const isTaken = (key: Key) => {
+      const own = builtInClaimant(service, key, claims);
+      const others = accepted.filter((each) => wants(each.service, key)).map((each) => claimantOf(each, key, claims));
+      const owner = ownerOf([own, ...others, ...claims.claimantsOf(key)]);
+      if (owner === undefined || owner === own) return false;
+      const message = `The ${key.kind} ${key.key} already belongs to ${owner.name}, which has it on Nodes`;
+      refusals.set(service.name, { reason: 'KeyTaken', message });
+      return true;
+    };
+    const taken = keysOf(service).filter(isTaken);
+    if (taken.length === 0) return service;
+    const { label, taint, ...publish } = service.publish;
+    const isKept = (kind: Key['kind']) => !taken.some((each) => each.kind === kind);
+    const kept = { ...(label && isKept('label') && { label }), ...(taint && isKept('taint') && { taint }) };
+    return { ...service, publish: { ...publish, ...kept } };
+  });
+  return { services, refusals };
 }
 
 function byAge(a: ObservedNodeService, b: ObservedNodeService): number {
@@ -284,7 +332,7 @@ function withoutConditions({ publish }: Service, { conditions }: AcceptanceOptio
 
 function refusalOfKey({ kind, key }: Key, options: AcceptanceOptions): Refusal | undefined {
   const problem = kind === 'condition' ? problemOfCondition(key, options) : problemOfKey(kind, key, options);
-  if (problem !== undefined) return { reason: 'KeyRefused', message: `The ${kind} ${key} ${problem}: choose another` };
+  if (problem !== undefined) return keyRefused({ kind, key }, problem);
   const { allowedPrefixes } = options;
   // Conditions may not use the prefixes that are known for taints.
   const isFor = (prefix: string) => kind !== 'condition' || !KNOWN_TAINT_PREFIXES.includes(prefix);
@@ -297,10 +345,16 @@ function refusalOfKey({ kind, key }: Key, options: AcceptanceOptions): Refusal |
   return { reason: 'PrefixNotAllowed', message: `The ${kind} ${key} does not begin with an allowed prefix: ${cure}` };
 }
 
-function problemOfKey(kind: 'label' | 'taint', key: string, { keys }: AcceptanceOptions): string | undefined {
+function keyRefused({ kind, key }: Key, problem: string): Refusal {
+  return { reason: 'KeyRefused', message: `The ${kind} ${key} ${problem}: choose another` };
+}
+
+function problemOfKey(kind: 'label' | 'taint', key: string, { keys, builtIn }: AcceptanceOptions): string | undefined {
   const isKnown = kind === 'taint' && KNOWN_TAINT_PREFIXES.some((prefix) => key.startsWith(prefix));
   const domain = isKnown ? undefined : reservedDomainOf(key, KUBERNETES_DOMAINS);
-  return domain === undefined ? keys.refusal('service', kind, key) : `is in the domain ${domain}`;
+  if (domain !== undefined) return `is in the domain ${domain}`;
+  // Who has a key of a built-in service is decided among all that want it.
+  return builtIn.some((each) => wants(each, { kind, key })) ? undefined : keys.refusal('service', kind, key);
 }
 
 function problemOfCondition(type: string, { allowedConditions }: AcceptanceOptions): string | undefined {

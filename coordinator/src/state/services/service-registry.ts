@@ -6,7 +6,7 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isSameButStatus } from '../../model/known-fields.ts';
 import type { Service } from '../../model/services.ts';
-import { type AcceptanceOptions, isByPods, refusalsOf } from './acceptance.ts';
+import { type AcceptanceOptions, builtInWithoutTaken, isByPods, refusalsOf } from './acceptance.ts';
 import type { Refusal } from './budgets.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
@@ -38,6 +38,7 @@ export class ServiceRegistry {
   readonly #objects = new Map<string, ObservedNodeService>();
   #refusals: ReadonlyMap<ObservedNodeService, Refusal | undefined> = new Map();
   #services: readonly Service[];
+  #builtIn: ReturnType<typeof builtInWithoutTaken>;
   #refusedByPods: readonly Service[] = [];
   #inForce = new Map<string, ObservedNodeService>();
   readonly #soon: () => void;
@@ -49,6 +50,7 @@ export class ServiceRegistry {
   constructor(options: ServiceRegistryOptions) {
     this.#options = options;
     this.#services = options.builtIn;
+    this.#builtIn = { services: options.builtIn, refusals: new Map() };
     this.#soon = gathered(options.clock, GATHER_MS, () => guarded(options.logger, 'NodeServices', () => this.judge()));
   }
 
@@ -98,6 +100,11 @@ export class ServiceRegistry {
     return this.#refusals.get(object);
   }
 
+  /** Why a built-in service does not publish all of its keys. */
+  refusalOfBuiltIn(name: string): Refusal | undefined {
+    return this.#builtIn.refusals.get(name);
+  }
+
   noteStatus(name: string, status: unknown): void {
     const object = this.#objects.get(name);
     if (object) object.status = status;
@@ -133,13 +140,16 @@ export class ServiceRegistry {
    * Evaluates acceptance again after its inputs may have changed. Notifies the listener on a difference, or `always`.
    */
   judge(always = false): void {
-    const { builtIn, otherKeys, logger } = this.#options;
+    const { otherKeys, logger } = this.#options;
     this.#refusals = refusalsOf(this.objects(), { ...this.#options, keys: otherKeys });
     const uids = new Set(this.objects().map(({ uid }) => uid));
     // Nodes may record of a refused object as well that it was ready once.
     const isSomeGone = !this.#uids.isSubsetOf(uids);
     this.#uids = uids;
     const accepted = this.objects().filter((object) => !this.#refusals.get(object));
+    const builtIn = builtInWithoutTaken(accepted, this.#options);
+    const isBuiltInAsBefore = isDeepStrictEqual(this.#builtIn, builtIn);
+    this.#builtIn = builtIn;
     const before = this.#inForce;
     const changed = accepted.filter((object) => before.get(object.name) !== object);
     const inForce = new Map(accepted.map((object) => [object.name, object]));
@@ -147,9 +157,13 @@ export class ServiceRegistry {
     const refusedBefore = this.#refusedByPods;
     this.#refusedByPods = this.objects().flatMap((each) => (isByPods(this.#refusals.get(each)) ? each.service : []));
     const isWatchedAsBefore = isDeepStrictEqual(refusedBefore, this.#refusedByPods);
-    if (changed.length + gone.length === 0 && isWatchedAsBefore && !isSomeGone && !always) return;
+    const isAsBefore = isWatchedAsBefore && isBuiltInAsBefore && !isSomeGone;
+    if (changed.length + gone.length === 0 && isAsBefore && !always) return;
     this.#inForce = inForce;
-    this.#services = [...builtIn, ...accepted.map(({ service }) => service)];
+    this.#services = [...builtIn.services, ...accepted.map(({ service }) => service)];
+    for (const service of builtIn.services) this.#options.keys.setService(service);
+    for (const [service, { message }] of isBuiltInAsBefore ? [] : builtIn.refusals)
+      logger.warn({ service, message }, 'Left a key of a built-in service to its owner');
     for (const name of gone) this.#options.keys.removeService(name);
     for (const { service } of changed) this.#options.keys.setService(service);
     if (changed.length + gone.length > 0) {
@@ -181,7 +195,8 @@ export class ServiceRegistry {
         return refusal ? [[name, refusal] as const] : [];
       }),
     );
-    return { services: [...this.#options.builtIn, ...accepted.map(({ service }) => service)], refusals };
+    const builtIn = builtInWithoutTaken(accepted, this.#options).services;
+    return { services: [...builtIn, ...accepted.map(({ service }) => service)], refusals };
   }
 
   /** To be called often. What pods tolerate is looked at now and then. */
