@@ -1,11 +1,14 @@
 /**
- * Something that wants a key of Nodes: a NodeService, a NodePoolLabels or NodePoolLabelSet, a rule. Built-in services and
- * the keys of flags are before all of them.
+ * Something that wants a key of Nodes: a built-in service, a NodeService, a NodePoolLabels or NodePoolLabelSet, a rule. Keys
+ * with a fixed name or prefix are reserved for rollcall whatever the flags, and have no claimants.
  */
 export type Claimant = {
   /** For people: its kind and name. */
   name: string;
-  /** By the wall clock, in milliseconds since the epoch; infinite for a rule, since a file has no age. */
+  /**
+   * By the wall clock, in milliseconds since the epoch; infinite for a rule, since a file has no age, and minus infinity for
+   * a built-in service.
+   */
   createdAtMs: number;
   /** Whether a Node lists the key as set because of it. */
   isOnNodes: boolean;

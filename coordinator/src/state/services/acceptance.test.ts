@@ -460,6 +460,10 @@ describe('a key of a built-in service', () => {
     },
   );
 
+  test('is said to be its own before anything is said of prefixes', () => {
+    expect(refused([wanting.label], { allowedPrefixes: ['example.com/'] })).toEqual({ mine: 'KeyRefused' });
+  });
+
   test('stays with a pool or a rule that has it on Nodes', () => {
     const pool = { name: 'NodePoolLabels rollcall/gold', createdAtMs: 0, isOnNodes: true };
     const problem = `The label ${LABEL} already belongs to ${pool.name}, which has it on Nodes`;

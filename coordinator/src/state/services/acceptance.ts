@@ -184,6 +184,7 @@ export function refusalsOf(
     const why = owner.isOnNodes && !own.isOnNodes ? 'which has it on Nodes' : 'which is older';
     return { reason: 'KeyTaken', message: `The ${key.kind} ${key.key} already belongs to ${owner.name}, ${why}` };
   };
+  const isOfBuiltIn = (key: Key) => options.builtIn.some((each) => wants(each, key));
   const names = new Set(options.builtIn.map(({ name }) => name));
   const budgets = new NodeBudgets(options.agentProbesPerSecond);
   const circles = new Circles(options.impliedBy);
@@ -203,6 +204,7 @@ export function refusalsOf(
       nameTooLong(service) ??
       noExecute(service, options) ??
       withoutConditions(service, options) ??
+      firstOf(keysOf(service).filter(isOfBuiltIn), (key) => keyTaken(key, object)) ??
       firstOf(keysOf(service), (key) => refusalOfKey(key, options)) ??
       firstOf(keysOf(service), (key) => keyTaken(key, object)) ??
       circles.refusal(service) ??
