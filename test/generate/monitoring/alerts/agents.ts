@@ -32,7 +32,8 @@ export const AGENT_ALERTS: readonly Alert[] = [
     for: '15m',
     severity: 'warning',
     summary: 'Nodes have no agent',
-    description: '{{ $value }} nodes have no agent of {{ $labels.namespace }}; no service that an agent probes counts as ready there.',
+    description:
+      '{{ $value }} nodes have no agent of {{ $labels.namespace }}; no service that an agent probes counts as ready there.',
     cases: [
       {
         name: 'two of ten nodes',
