@@ -4,7 +4,7 @@ import { REPORT_AUDIENCE } from '@rollcall/common/well-known.ts';
 import { VERSIONS } from '../versions/versions.ts';
 import { FLAT_VALUES } from './chart-values.ts';
 import type { Claims } from './claim.ts';
-import { agentDefault, constant, coordinatorDefault, grouped, numberIn, seconds, word } from './source.ts';
+import { constant, coordinatorDefault, grouped, numberIn, seconds } from './source.ts';
 
 const COMMON = 'packages/common/src/well-known.ts';
 const PLACES = 'coordinator/src/tls/connection-limiter.ts';
@@ -79,28 +79,4 @@ export const OVERVIEW: Claims = {
   ],
   'packages/kubectl-rollcall/src/check/cluster-checks.ts': [`OLDEST_MINOR = ${oldest?.split('.')[1]};`],
   'deploy/chart/Chart.yaml': [`kubeVersion: '>=${oldest}.0-0'`],
-  'ARCHITECTURE.md': [
-    `It has a projected service account token with the audience \`${REPORT_AUDIENCE}\``,
-    `A node whose agent is silent for ${stale} s loses its readiness labels`,
-    `When at least ${coordinatorDefault('fleetGuardPercent')} % of a pool or of the fleet is silent (and more than ${numberIn('coordinator/src/state/guard.ts', /overdue > ([0-9]+) \|\|/)}, or all)`,
-    `which gives its node ${grace} s`,
-    `never more than ${share} of the time after which a node counts as silent`,
-    `no more than ${grouped(constant('coordinator/src/state/report-pacing.ts', 'REPORTS_PER_SECOND_MAX'))} reports a second`,
-    `has not been renewed for ${seconds('coordinator/src/kube/lease.ts', 'SILENCE_MS')} s it answers`,
-    `stays in the report for ${word(Number(agentDefault('deviceRemovalGraceSeconds')))} seconds`,
-    `more than ${word(constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE'))} nodes, and more than ${constant('coordinator/src/decide/guards/blast-radius.ts', 'SHARE_PERCENT')} % of those that have it, because of configuration`,
-    `again, after ${seconds('coordinator/src/decide/stray-taints.ts', 'LOOK_AGAIN_MS')} s at first`,
-    dampingClaim(),
-    `After the ${['first', 'second', 'third', 'fourth', 'fifth'][constant('coordinator/src/write/skipped-keys.ts', 'CHANGES_BACK_MAX')]} time in a minute`,
-    `still tried at least every ${seconds('coordinator/src/write/skipped-keys.ts', 'KEEPS_AWAY_MAX_MS') + 2} s`,
-  ],
 };
-
-function dampingClaim(): string {
-  const file = 'coordinator/src/model/inventory/damping.ts';
-  const first = seconds(file, 'HOLD_FIRST_MS');
-  const free = word(constant(file, 'FALLS_FREE'));
-  const window = word(seconds(file, 'DAMPING_WINDOW_MS') / 60);
-  const most = seconds(file, 'HOLD_MAX_MS') / 60;
-  return `more than ${free} times in ${window} minutes is held back for ${first} s, then ${2 * first} s, ${4 * first} s, at most ${most} minutes`;
-}

@@ -7,6 +7,7 @@ import { registerCoordinatorMetrics } from '@rollcall/coordinator/app/metrics.ts
 import type { KeyEntry } from '@rollcall/coordinator/model/keys/key-entry.ts';
 import { OWN_KEYS, serviceKeys } from '@rollcall/coordinator/model/keys/own-keys.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
+import { designRecords } from '../../packages/docs/src/design-records.ts';
 import { PROMISES } from '../claims/promises.ts';
 import { numberIn } from '../claims/source.ts';
 import { VERSIONS } from '../versions/versions.ts';
@@ -30,6 +31,7 @@ export async function referenceBlocks(): Promise<GeneratedBlock[]> {
     { file: `${REFERENCE}/keys.md`, name: 'keys', content: keyTable() },
     { file: `${REFERENCE}/support.md`, name: 'versions', content: versionTable() },
     { file: `${REFERENCE}/error-codes.md`, name: 'error-codes', content: errorTable() },
+    { file: 'packages/docs/design/index.md', name: 'records', content: recordTable() },
     { file: 'SECURITY.md', name: 'accounts', content: accountTable() },
     { file: 'SECURITY.md', name: 'promises', content: promiseTable() },
   ];
@@ -44,6 +46,11 @@ async function metricTable(registry: Registry): Promise<string> {
 function promiseTable(): string {
   const rows = PROMISES.map(({ area, promise, file }) => [area, `[${promise}](${file})`]);
   return markdownTable(['area', 'promise, with its test'], rows);
+}
+
+function recordTable(): string {
+  const rows = designRecords().map(({ file, title, date }) => [date, `[${title}](${file})`]);
+  return markdownTable(['date', 'decision'], rows);
 }
 
 /** What was run on which version of Kubernetes. */

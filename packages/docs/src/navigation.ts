@@ -55,9 +55,14 @@ const SECTIONS = [
     ],
   },
   { title: 'Explanation', folder: 'explanation', pages: ['how-it-works', 'guards', 'drift', 'comparison'] },
+  { title: 'Design', folder: '', pages: ['design/'] },
 ] as const;
 
-const FOLDER_TITLES: Readonly<Record<string, string>> = { 'platforms/': 'Platforms', 'runbooks/': 'Runbooks' };
+const FOLDER_TITLES: Readonly<Record<string, string>> = {
+  'platforms/': 'Platforms',
+  'runbooks/': 'Runbooks',
+  'design/': 'Decisions',
+};
 
 /** An entry of the side bar: a page, or a group of pages. */
 export type Entry = { text: string; link?: string; items?: Entry[]; collapsed?: boolean };
@@ -84,10 +89,10 @@ function groupOf(folder: string, name: string): Entry {
 function entryOf(page: string): Entry {
   const heading = /^# (.*)$/m.exec(readFileSync(path.join(PAGES, `${page}.md`), 'utf8'))?.[1];
   if (heading === undefined) throw new Error(`${page}.md has no heading`);
-  return { text: heading.replaceAll('`', ''), link: `/${page.replace(/\bindex$/, '')}` };
+  return { text: heading.replaceAll('`', ''), link: path.posix.join('/', page.replace(/\bindex$/, '')) };
 }
 
 /** The first page of a section, for the bar at the top. */
 export function firstPages(): { text: string; link: string }[] {
-  return sideBar().map(({ text, items = [] }) => ({ text, link: items[0]?.link ?? '/' }));
+  return sideBar().map(({ text, items = [] }) => ({ text, link: items[0]?.link ?? items[0]?.items?.[0]?.link ?? '/' }));
 }
