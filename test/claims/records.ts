@@ -31,7 +31,9 @@ export const RECORDS: Claims = {
   'packages/docs/design/0027-accelerator-identity.md': [
     `stays in the report for ${word(Number(agentDefault('deviceRemovalGraceSeconds')))} seconds`,
   ],
-  'packages/docs/design/0049-verdicts-belong-to-checks.md': [`an agent that was assigned a check ${stale} s ago`],
+  'packages/docs/design/0049-verdicts-belong-to-checks.md': [
+    `an agent that was assigned a check ${seconds('coordinator/src/decide/readiness/verdict.ts', 'TOLD_MS')} s ago`,
+  ],
 };
 
 function dampingClaim(): string {
