@@ -3,6 +3,7 @@ import type { Claims } from './claim.ts';
 import { agentDefault, constant, coordinatorDefault, grouped, numberIn, seconds, word } from './source.ts';
 
 const PACING = 'coordinator/src/state/report-pacing.ts';
+const REFLECTOR = 'coordinator/src/kube/reflector.ts';
 const stale = coordinatorDefault('staleAfterSeconds');
 
 /** Records of decisions, by their page. */
@@ -24,6 +25,12 @@ export const RECORDS: Claims = {
   'packages/docs/design/0009-warm-replicas.md': [
     `has not been renewed for ${seconds('coordinator/src/kube/lease.ts', 'SILENCE_MS')} s it answers`,
   ],
+  'packages/docs/design/0016-own-api-client.md': [
+    `An idle connection is closed after ${seconds('coordinator/src/kube/connection.ts', 'IDLE_SOCKET_MS')} s`,
+  ],
+  'packages/docs/design/0032-watches-empty-nothing-by-mistake.md': [
+    `time-outs (${seconds(REFLECTOR, 'WATCH_SECONDS_MIN') * (1000 / 60)}–${seconds(REFLECTOR, 'WATCH_SECONDS_MAX') * (1000 / 60)} min`,
+  ],
   'packages/docs/design/0018-damping.md': [dampingClaim()],
   'packages/docs/design/0020-watch-metadata-where-it-suffices.md': [
     `again, after ${seconds('coordinator/src/decide/stray-taints.ts', 'LOOK_AGAIN_MS')} s at first`,
@@ -31,7 +38,7 @@ export const RECORDS: Claims = {
   'packages/docs/design/0027-accelerator-identity.md': [
     `stays in the report for ${word(Number(agentDefault('deviceRemovalGraceSeconds')))} seconds`,
   ],
-  'packages/docs/design/0049-verdicts-belong-to-checks.md': [
+  'packages/docs/design/0055-verdicts-belong-to-checks.md': [
     `an agent that was assigned a check ${seconds('coordinator/src/decide/readiness/verdict.ts', 'TOLD_MS')} s ago`,
   ],
 };

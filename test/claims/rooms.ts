@@ -9,7 +9,6 @@ const SCHEDULE = 'agent/src/report/reporter.ts';
 const EVENTS = 'coordinator/src/subscribers/events';
 const OBSERVER = 'coordinator/src/decide/guards/observer.ts';
 const LIMITER = 'coordinator/src/write/concurrency-limiter.ts';
-const REFLECTOR = 'coordinator/src/kube/reflector.ts';
 const EXTENDER = 'coordinator/src/scheduler/extender';
 const OUTBOX = 'coordinator/src/subscribers/notify/outbox.ts';
 const POSTER = 'coordinator/src/subscribers/notify/poster.ts';
@@ -36,7 +35,7 @@ export const ROOMS: Claims = {
   'coordinator/README.md': [
     `says every ${word(seconds('coordinator/src/app/prune.ts', 'PROGRESS_EVERY_MS'))} seconds how many nodes are left`,
   ],
-  'coordinator/src/ingest/README.md': [
+  'packages/docs/reference/reports.md': [
     `at most ${constant('packages/common/src/well-known.ts', 'REPORT_BODY_BYTES_MAX') / 1024} KiB`,
     `${numberIn(HANDLER, /burst: ([0-9]+) \* 1024/)} KiB at once, ${numberIn(HANDLER, /intervalMs: 1000 \/ \(([0-9]+) \* 1024\)/)} KiB a second`,
     `the first request has to come within ${seconds(PLACES, 'firstRequestMs')} s, the next within ${seconds(PLACES, 'idleMs')} s`,
@@ -83,16 +82,14 @@ export const ROOMS: Claims = {
   ],
   'coordinator/src/kube/README.md': [
     `a Lease of ${lease('leaseDurationMs')} s, renewed every ${lease('retryPeriodMs')} s`,
-    `what is left of ${lease('renewDeadlineMs')} s`,
-    `time-outs (${seconds(REFLECTOR, 'WATCH_SECONDS_MIN') * (1000 / 60)}–${seconds(REFLECTOR, 'WATCH_SECONDS_MAX') * (1000 / 60)} min`,
-    `An idle connection is closed after ${seconds('coordinator/src/kube/connection.ts', 'IDLE_SOCKET_MS')} s`,
+    `what is left of ${lease('renewDeadlineMs')} s since`,
   ],
   'coordinator/src/tls/README.md': [
     `${leafDays} days, renewed after ${Math.round(leafDays * constant('coordinator/src/tls/rotation.ts', 'RENEW_AT'))}`,
     `looks every ${seconds('coordinator/src/tls/file-certificates.ts', 'POLL_MS')} s`,
     `the propagation time (${seconds('coordinator/src/tls/reports-tls.ts', 'PROPAGATION_MS') / 60} minutes)`,
   ],
-  'coordinator/src/scheduler/extender/README.md': [
+  'packages/docs/reference/extender.md': [
     `no answer after ${seconds(`${EXTENDER}/extender-server.ts`, 'TOTAL_MS')} s`,
     `does not answer within ${seconds(`${EXTENDER}/responder.ts`, 'TIMEOUT_MS')} s`,
     `more than ${constant(`${EXTENDER}/responder.ts`, 'BODY_BYTES_MAX') / 1024 ** 2} MiB; more than ${(constant(`${EXTENDER}/responder.ts`, 'BODY_BYTES_MAX') * constant(`${EXTENDER}/responder.ts`, 'BODIES_MAX')) / 1024 ** 2} MiB`,

@@ -39,6 +39,7 @@ const SECTIONS = [
     pages: [
       'node-services',
       'api',
+      'reports',
       'keys',
       'events',
       'values',
@@ -50,6 +51,7 @@ const SECTIONS = [
       'facts',
       'kubectl-rollcall',
       'console',
+      'extender',
       'support',
       'sizing',
     ],
