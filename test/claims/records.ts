@@ -3,6 +3,7 @@ import type { Claims } from './claim.ts';
 import { agentDefault, constant, coordinatorDefault, grouped, numberIn, seconds, word } from './source.ts';
 
 const PACING = 'coordinator/src/state/report-pacing.ts';
+const SKIPPED = 'coordinator/src/write/skipped-keys.ts';
 const REFLECTOR = 'coordinator/src/kube/reflector.ts';
 const stale = coordinatorDefault('staleAfterSeconds');
 
@@ -37,6 +38,10 @@ export const RECORDS: Claims = {
   ],
   'packages/docs/design/0027-accelerator-identity.md': [
     `stays in the report for ${word(Number(agentDefault('deviceRemovalGraceSeconds')))} seconds`,
+  ],
+  'packages/docs/design/0045-contested-keys.md': [
+    `After the ${['first', 'second', 'third', 'fourth', 'fifth'][constant(SKIPPED, 'CHANGES_BACK_MAX')]} time in a minute`,
+    `still tried at least every ${seconds(SKIPPED, 'KEEPS_AWAY_MAX_MS') + 2} s`,
   ],
   'packages/docs/design/0055-verdicts-belong-to-checks.md': [
     `an agent that was assigned a check ${seconds('coordinator/src/decide/readiness/verdict.ts', 'TOLD_MS')} s ago`,

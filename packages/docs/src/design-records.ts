@@ -8,7 +8,7 @@ const FOLDER = 'design';
 export const SECTIONS = ['Context', 'Choice', 'Alternatives', 'Consequence', 'Tests'] as const;
 
 /** One decision about the design, as its page has it. */
-export type DesignRecord = {
+type DesignRecord = {
   /** The name of the file, `NNNN-words.md`. */
   file: string;
   title: string;
