@@ -60,6 +60,7 @@ export const OVERVIEW: Claims = {
     `pod/POD ${value('agent.port')}`,
     `tried again after ${seconds('coordinator/src/write/skipped-keys.ts', 'REFUSED_FIRST_MS')} s`,
   ],
+  'packages/docs/reference/probes.md': PROBE_KINDS.map(({ kind }) => `\n| \`${kind}\` | `),
   'packages/docs/reference/sizing.md': [
     `| ${resources('agent')} |`,
     `| ${resources('coordinator')} |`,

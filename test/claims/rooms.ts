@@ -29,7 +29,7 @@ export const ROOMS: Claims = {
     `exits with 0 within ${Math.ceil(leavingSeconds)} s`,
     `retries after ${seconds(SCHEDULE, 'RETRY_SPACING_MS')} s up to ${seconds(SCHEDULE, 'RETRY_MAX_MS')} s`,
   ],
-  'agent/src/probes/README.md': [
+  'packages/docs/reference/probes.md': [
     `comes more than ${seconds('agent/src/probes/service-monitor.ts', 'STOOD_STILL_MS')} s late`,
   ],
   'coordinator/README.md': [

@@ -38,6 +38,7 @@ const SECTIONS = [
     folder: 'reference',
     pages: [
       'node-services',
+      'probes',
       'api',
       'reports',
       'keys',
