@@ -113,7 +113,7 @@ describe('the configuration of the agent', () => {
     ['a node name with an empty label', ['--node-name=a..b'], /^--node-name: /],
     ['a node name that is too long', [`--node-name=${'a'.repeat(254)}`], /^--node-name: /],
     ['a host that is no address', ['--node-name=n', '--host-ip=10.0.0.256'], /^--host-ip: /],
-    ['a period of no time', ['--node-name=n', '--probe-period-ms=9'], /^--probe-period-ms: /],
+    ['a period of no time', ['--node-name=n', '--probe-period-ms=99'], /^--probe-period-ms: /],
     ['a time-out of no time', ['--node-name=n', '--probe-timeout-ms=0'], /^--probe-timeout-ms: /],
     ['a threshold of 0', ['--node-name=n', '--failure-threshold=0'], /^--failure-threshold: /],
     ['a broken threshold', ['--node-name=n', '--success-threshold=1.5'], /^--success-threshold: /],
@@ -145,7 +145,7 @@ describe('the configuration of the agent', () => {
   });
 
   test.each([
-    ['probe-period-ms', 10, 3_600_000],
+    ['probe-period-ms', 100, 3_600_000],
     ['probe-timeout-ms', 10, 3_600_000],
     ['failure-threshold', 1, 1000],
     ['success-threshold', 1, 1000],

@@ -110,7 +110,7 @@ describe('an agent that has just started', () => {
 
   test('probes nothing on its node before a coordinator has said what', async () => {
     coordinator.answer = () => ({ status: 503, body: {} });
-    const agent = startAgent(['--probe-period-ms=50']);
+    const agent = startAgent(['--probe-period-ms=100']);
     await until(() => expect(coordinator.taken.length).toBeGreaterThan(3));
     expect((await httpGet(`http://${await listenAddress(agent)}/metrics`)).body).not.toContain('service="');
     for (const { report } of coordinator.taken) expect((report as FullReport).services ?? []).toEqual([]);
@@ -129,7 +129,7 @@ describe('an agent that has just started', () => {
 
   test('is not ready before a report was taken, and stays ready when the coordinator goes', async () => {
     coordinator.answer = () => ({ status: 503, body: {} });
-    const agent = startAgent(['--probe-period-ms=50']);
+    const agent = startAgent(['--probe-period-ms=100']);
     await until(() => expect(coordinator.taken.length).toBeGreaterThan(2));
     const { status, body } = await readyz(agent);
     expect(status).toBe(503);
@@ -231,7 +231,7 @@ test('a service that is wrong in another way each time costs few full reports, a
   let asked = 0;
   statusNow = () => [500, 502, 503][asked++ % 3] ?? 500;
   answer(bothServices(), 600);
-  const agent = startAgent(['--probe-period-ms=50', '--failure-threshold=1']);
+  const agent = startAgent(['--probe-period-ms=100', '--failure-threshold=1']);
   await until(() => expect(said('registry-facade').at(-1)?.evidence).toMatch(/answered 50\d/));
   const reports = coordinator.taken.length;
   const lines = agent.lines().length;

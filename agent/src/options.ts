@@ -1,8 +1,9 @@
 import { checkListen, checkSubdomain, isSubdomain } from '@rollcall/common/config/checks.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
+import { PROBE_PERIOD_MS_MIN } from '@rollcall/common/well-known.ts';
 import { checkCoordinatorUrls } from './report/coordinator-url.ts';
 
-const PERIOD_MS = { type: 'number', min: 10, max: 3_600_000 } as const;
+const PERIOD_MS = { type: 'number', min: PROBE_PERIOD_MS_MIN, max: 3_600_000 } as const;
 const THRESHOLD = { type: 'number', min: 1, max: 1000 } as const;
 
 function checkHost(text: string): string | undefined {
@@ -47,7 +48,7 @@ export const AGENT_OPTIONS = {
     help: 'Address of the node. The agent probes services there for which the coordinator sends no address.',
   },
   probePeriodMs: { ...PERIOD_MS, default: 1000, help: 'Time between two probes of a service, in milliseconds.' },
-  probeTimeoutMs: { ...PERIOD_MS, default: 1000, help: 'Time-out of a probe, in milliseconds.' },
+  probeTimeoutMs: { ...PERIOD_MS, min: 10, default: 1000, help: 'Time-out of a probe, in milliseconds.' },
   failureThreshold: {
     ...THRESHOLD,
     default: 3,

@@ -1,10 +1,12 @@
 import { parseJson } from '@rollcall/common/parse-json.ts';
 import { isProbeName, type ProbeSpec, type ProbeTarget } from '@rollcall/common/report.ts';
+import { PROBE_PERIOD_MS_MIN } from '@rollcall/common/well-known.ts';
 import type { ToldService } from '../probes/service-list.ts';
 
 /** As many as fit into a report. */
 const SERVICES_MAX = 256;
-const PERIOD_MS = { min: 10, max: 3_600_000 };
+const PERIOD_MS = { min: PROBE_PERIOD_MS_MIN, max: 3_600_000 };
+const TIMEOUT_MS = { ...PERIOD_MS, min: 10 };
 const THRESHOLD = { min: 1, max: 1000 };
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -52,7 +54,7 @@ function readService(
   }
   for (const [field, range] of [
     ['periodMilliseconds', PERIOD_MS],
-    ['timeoutMilliseconds', PERIOD_MS],
+    ['timeoutMilliseconds', TIMEOUT_MS],
     ['failureThreshold', THRESHOLD],
     ['successThreshold', THRESHOLD],
   ] as const) {

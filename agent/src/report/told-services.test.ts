@@ -57,12 +57,13 @@ describe('the services of a reply', () => {
 
   test('have times and thresholds that are brought into range', () => {
     expect(read([{ ...A, periodMilliseconds: 0, successThreshold: 1e9 }])).toEqual([
-      { ...A, periodMilliseconds: 10, successThreshold: 1000 },
+      { ...A, periodMilliseconds: 100, successThreshold: 1000 },
     ]);
   });
 
   test.each([
-    ['periodMilliseconds', 9, 10],
+    ['periodMilliseconds', 99, 100],
+    ['timeoutMilliseconds', 9, 10],
     ['timeoutMilliseconds', 3_600_001, 3_600_000],
     ['failureThreshold', 0, 1],
     ['successThreshold', 1001, 1000],

@@ -13,6 +13,9 @@ export const SERVICE_LIST_BYTES_MAX = 256 * 1024;
 /** Largest reply that an agent reads, in bytes: the list of services, and room for the other fields. */
 export const REPLY_BYTES_MAX = 2 * SERVICE_LIST_BYTES_MAX;
 
+/** The shortest time between two probes of a check, in milliseconds. */
+export const PROBE_PERIOD_MS_MIN = 100;
+
 /** The field manager of everything that rollcall applies. */
 export const FIELD_MANAGER = 'rollcall';
 
