@@ -9,6 +9,7 @@ import type { MachineCollectors } from './collectors.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentMetrics } from './metrics.ts';
 import { PathTurns } from './path-turns.ts';
+import { countSilentBytes } from './probes/kept-socket.ts';
 import { ProbePaths } from './probes/probe-paths.ts';
 import { watchedServices } from './probes/service-list.ts';
 import { TlsContexts } from './probes/tls-contexts.ts';
@@ -143,7 +144,10 @@ export function createAgent(options: AgentOptions): Agent {
       assignment?.take(reply);
       machine.ask(reply.questions ?? []);
     },
-    onRound: () => watchdog.beat(),
+    onRound: () => {
+      watchdog.beat();
+      countSilentBytes();
+    },
     clock,
     random,
     logger,

@@ -5,7 +5,8 @@ import path from 'node:path';
 import type { FullReport, ServiceReport } from '@rollcall/common/report.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { httpGet, listenAddress, startAgentProcess, until } from './main.test-fixtures.ts';
-import { createRawServer, listenOnLoopback, type RunningServer } from './probes/testing/servers.ts';
+import { ROOT_CERTIFICATE } from './probes/testing/certificates.ts';
+import { createRawServer, createService, listenOnLoopback, type RunningServer } from './probes/testing/servers.ts';
 import { TestCoordinator } from './report/testing/coordinator.ts';
 
 // Each watches a process for some seconds.
@@ -21,12 +22,17 @@ async function honest(): Promise<RunningServer> {
 }
 
 /** Starts an agent that is given these services and an honest one, and watches it for some seconds. */
-async function watchAgent(directory: string, services: readonly object[], flags: readonly string[] = []) {
+async function watchAgent(
+  directory: string,
+  services: () => readonly object[],
+  flags: readonly string[] = [],
+  more: object = {},
+) {
   const coordinator = await new TestCoordinator().start();
   onTestFinished(() => coordinator.stop());
   const { host, port } = await honest();
   const http = { name: 'honest', digest: 'd', probe: { kind: 'http' }, target: { host, port } };
-  coordinator.answer = () => ({ body: { nextReportSeconds: 0.5, services: [...services, http] } });
+  coordinator.answer = () => ({ body: { nextReportSeconds: 0.5, services: [...services(), http], ...more } });
   writeFileSync(path.join(directory, 'token'), 'token');
   const argv = [
     '--node-name=node-1',
@@ -109,7 +115,7 @@ test('an agent lives on beside gRPC services that send headers without end, whic
     periodMilliseconds: 100,
     target: { host: '127.0.0.1', port: server.port },
   }));
-  const { said } = await watchAgent(temporaryDirectory(), grpc);
+  const { said } = await watchAgent(temporaryDirectory(), () => grpc);
   for (const name of names) {
     expect(said(name).at(-1)).toMatchObject({
       ready: false,
@@ -126,9 +132,29 @@ test('128 file checks at the default period leave /healthz fast, and an honest s
     digest: 'd',
     probe: { kind: 'file', path: path.join(directory, 'token') },
   }));
-  const { said, slowestMs, share } = await watchAgent(directory, files, [`--probe-paths=${directory}`]);
+  const { said, slowestMs, share } = await watchAgent(directory, () => files, [`--probe-paths=${directory}`]);
   for (const { name } of files) expect(said(name).at(-1)).toMatchObject({ ready: true });
   expect(said('honest').filter(({ ready, unknown }) => !ready && !unknown)).toEqual([]);
   expect(slowestMs).toBeLessThan(500);
   expect(share).toBeLessThan(0.35);
+});
+
+test('195 https checks with a CA bundle, all edited once a second, leave /healthz fast, and an honest service ready', async () => {
+  const server = await listenOnLoopback(createService('https'));
+  onTestFinished(server.close);
+  const checks = () =>
+    Array.from({ length: 195 }, (_, index) => ({
+      name: `https-${index}`,
+      digest: 'd',
+      probe: { kind: 'https', path: `/${Math.floor(performance.now() / 1000)}`, statuses: ['404'] },
+      caBundle: 'bundle',
+      target: { host: '127.0.0.1', port: server.port },
+      periodMilliseconds: 4000,
+    }));
+  const { said, slowestMs } = await watchAgent(temporaryDirectory(), checks, [], {
+    caBundles: { bundle: ROOT_CERTIFICATE },
+  });
+  expect(server.accepted()).toBeGreaterThan(195);
+  expect(said('honest').filter(({ ready, unknown }) => !ready && !unknown)).toEqual([]);
+  expect(slowestMs).toBeLessThan(500);
 });

@@ -73,6 +73,54 @@ async function answer(name: string, verdict: ProbeResult['verdict'], evidence: s
   await clock.advance(0);
 }
 
+describe('a list that is edited again and again', () => {
+  const MANY = 195;
+  const edited = (edit: number) =>
+    Array.from({ length: MANY }, (_, index) => define(`many-${index}`, { how: `edit ${edit}` }));
+  /** How many were probed since. */
+  const probes = () => {
+    const names = [...probed.keys()];
+    probed.clear();
+    return names;
+  };
+
+  test('costs 50 probes a second, in turn, so that each check is probed', async () => {
+    const seen = new Set<string>();
+    let most = 0;
+    for (let edit = 0; edit < 5; edit += 1) {
+      await begin(edited(edit));
+      for (let tenth = 0; tenth < 10; tenth += 1) {
+        // An edit comes before the first rounds.
+        await clock.advance(99);
+        const names = probes();
+        if (edit + tenth > 0) most = Math.max(most, names.length);
+        for (const name of names) seen.add(name);
+      }
+    }
+    expect(most).toBeLessThanOrEqual(6);
+    expect(seen.size).toBe(MANY);
+  });
+
+  test('does not delay the first probe of a check that moves', async () => {
+    await begin([...edited(0), define('honest')]);
+    await clock.advance(5000);
+    await answer('honest', 'healthy');
+    await begin([...edited(1), define('honest')]);
+    probes();
+    await begin([...edited(2), define('honest', { target: ELSEWHERE })]);
+    await clock.advance(20);
+    expect(probes()).toEqual(['honest']);
+  });
+
+  test('keeps nothing of checks that are gone', async () => {
+    await begin(edited(0));
+    await begin([]);
+    probes();
+    await clock.advance(10_000);
+    expect([probes(), clock.pendingTimers]).toEqual([[], 0]);
+  });
+});
+
 const UNKNOWN = { ready: false, unknown: true, evidence: expect.stringMatching(/^not known yet: /) };
 
 describe('what is known of a service', () => {

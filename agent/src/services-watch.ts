@@ -4,6 +4,7 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import type { ProbeMetrics } from './probes/metrics.ts';
 import { formatTarget } from './probes/probe.ts';
+import { ProbeTurns } from './probes/probe-turns.ts';
 import type { WatchedService } from './probes/service-list.ts';
 import { createServiceMonitor, type ServiceMonitor } from './probes/service-monitor.ts';
 import type { ReportedState, ServiceDefinition, ServiceState } from './probes/types.ts';
@@ -65,13 +66,18 @@ type Watched = {
 /** All services of the node together, each watched by a monitor of its own. The list may change at any time. */
 export class ServicesWatch {
   readonly #options: ServicesWatchOptions;
+  readonly #turns: ProbeTurns;
   #watched = new Map<string, Watched>();
   #told = false;
 
   constructor(options: ServicesWatchOptions) {
     this.#options = options;
+    this.#turns = new ProbeTurns(options.clock);
     options.signal.addEventListener('abort', () => {
-      for (const { stop } of this.#watched.values()) stop.abort();
+      for (const [name, { stop }] of this.#watched) {
+        stop.abort();
+        this.#turns.leave(name);
+      }
     });
   }
 
@@ -106,15 +112,18 @@ export class ServicesWatch {
   }
 
   #goOn(before: Watched | undefined, service: WatchedService): Watched {
-    return before && isSameCheck(before.service, service) ? { ...before, service } : this.#begin(service);
+    return before && isSameCheck(before.service, service)
+      ? { ...before, service }
+      : this.#begin(service, before?.service.how === service.how);
   }
 
-  #begin(service: WatchedService): Watched {
+  /** `isMoved`: only its address is another than before. */
+  #begin(service: WatchedService, isMoved: boolean): Watched {
     const { clock, metrics, health, logger } = this.#options;
     const stop = new AbortController();
     const watched = { service, stop, sinceMs: clock.now(), shown: new ShownState(clock) };
     metrics.begin(service.name);
-    if (!('refusal' in service)) return { ...watched, monitor: this.#monitor(service, stop.signal) };
+    if (!('refusal' in service)) return { ...watched, monitor: this.#monitor(service, stop.signal, isMoved) };
     health.remove(`probe-${service.name}`);
     logger.warn({ service: service.name, reason: service.refusal }, 'Refused to probe a service');
     return { ...watched, monitor: undefined };
@@ -123,11 +132,12 @@ export class ServicesWatch {
   #end(name: string, { stop }: Watched, isReplaced: boolean): void {
     stop.abort();
     if (isReplaced) return;
+    this.#turns.leave(name);
     this.#options.health.remove(`probe-${name}`);
     this.#options.metrics.end(name);
   }
 
-  #monitor(definition: ServiceDefinition, signal: AbortSignal): ServiceMonitor {
+  #monitor(definition: ServiceDefinition, signal: AbortSignal, isMoved: boolean): ServiceMonitor {
     const { name, periodMs, timeoutMs } = definition;
     const { clock, metrics, health, logger, onChange } = this.#options;
     const limitMs = Math.max(STALLED_MS_MIN, ROUNDS_OVERDUE_MAX * Math.max(periodMs, timeoutMs));
@@ -142,6 +152,8 @@ export class ServicesWatch {
         metrics.observeProbe(name, result);
       },
       onSentinelClosed: () => metrics.countSentinelClose(name),
+      // A pod that restarts does not wait for lists that are edited.
+      takeTurn: (begin, isFirst) => this.#turns.take(name, begin, isMoved || !isFirst),
       onChange: (state) => {
         metrics.observeState(state);
         const { ready, sinceMs, evidence } = state;

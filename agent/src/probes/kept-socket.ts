@@ -26,12 +26,19 @@ const ANSWER_BYTES_MAX = 96 * 1024;
 const IDLE_BYTES_MAX = 4 * 1024;
 /** Bytes for which an event counts, besides those that it brings: the work for an event is not in its length. */
 const EVENT_BYTES = 64;
-/** TLS decrypts records of which it tells nothing; their bytes are counted this often. */
+/** TLS tells nothing of some records; their bytes are counted when any service is asked, but not more often than this. */
 const SILENT_BYTES_CHECK_MS = 250;
 
 const limits = new WeakMap<Socket, ReadLimit>();
 const withSilentBytes = new Set<ReadLimit>();
-let silentBytesTimer: NodeJS.Timeout | undefined;
+let silentBytesCountedMs = Number.NEGATIVE_INFINITY;
+
+/** Counts the bytes of records that cause no event. To be called whenever the agent is awake. */
+export function countSilentBytes(): void {
+  if (performance.now() - silentBytesCountedMs < SILENT_BYTES_CHECK_MS) return;
+  silentBytesCountedMs = performance.now();
+  for (const limit of withSilentBytes) limit.count(0);
+}
 
 /**
  * Bounds what a peer makes this process read between two questions: the one law for all kinds of probes that keep a
@@ -46,21 +53,13 @@ class ReadLimit {
   constructor(socket: Socket, wire: Socket) {
     this.#socket = socket;
     this.#wire = wire;
-    const onEvent = () => this.#count(EVENT_BYTES);
+    const onEvent = () => this.count(EVENT_BYTES);
     socket.on('data', onEvent);
     if (wire === socket) return;
     // Each ticket is a session, each new key and each new handshake a line for the log of keys.
     socket.on('session', onEvent).on('keylog', onEvent);
     withSilentBytes.add(this);
-    silentBytesTimer ??= setInterval(() => {
-      for (const limit of withSilentBytes) limit.#count(0);
-    }, SILENT_BYTES_CHECK_MS).unref();
-    socket.on('close', () => {
-      withSilentBytes.delete(this);
-      if (withSilentBytes.size > 0) return;
-      clearInterval(silentBytesTimer);
-      silentBytesTimer = undefined;
-    });
+    socket.on('close', () => withSilentBytes.delete(this));
   }
 
   /** A question goes out. */
@@ -74,11 +73,13 @@ class ReadLimit {
   }
 
   #renew(left: number): void {
+    this.count(0);
+    countSilentBytes();
     this.#bytesRead = this.#wire.bytesRead;
     this.#left = left;
   }
 
-  #count(bytes: number): void {
+  count(bytes: number): void {
     const { bytesRead } = this.#wire;
     this.#left -= bytes + bytesRead - this.#bytesRead;
     this.#bytesRead = bytesRead;

@@ -20,11 +20,13 @@ export type ServiceMonitorOptions = {
   onRound?: (result: ProbeResult) => void;
   /** Called when the service closed, or did not take, the idle connection that is held to it. */
   onSentinelClosed?: () => void;
+  /** Calls back when a probe that is no round may begin; at once by default. `isFirst`: it is the first one. */
+  takeTurn?: (begin: () => void, isFirst: boolean) => void;
 };
 
 /** Watches one service for as long as the agent runs. */
 export type ServiceMonitor = {
-  /** Begins the first round. Call it once: at the same moment for a list of services, so that the agent wakes for all at once. */
+  /** Begins the first round when it has its turn. Call it once. */
   start(): void;
   /** `undefined` until there is a first verdict, and again when this process stood still, for as long. */
   state(): ServiceState | undefined;
@@ -54,6 +56,8 @@ class Monitor implements ServiceMonitor {
   #roundsSinceFresh = Number.POSITIVE_INFINITY;
   #cancelNextRound: (() => void) | undefined;
   #running: RunningProbe | undefined;
+  /** An extra probe waits for its turn, and no probe has begun since. */
+  #isExtraDue = false;
   /** What could not be probed for yet, because a probe was under way. */
   readonly #missed = new Set<Cause>();
 
@@ -68,7 +72,7 @@ class Monitor implements ServiceMonitor {
     const { signal } = this.#options;
     if (signal.aborted) return;
     signal.addEventListener('abort', () => this.#halt(), { once: true });
-    this.#scheduleRound(0);
+    this.#takeTurn(() => this.#scheduleRound(0), true);
   }
 
   state(): ServiceState | undefined {
@@ -82,7 +86,13 @@ class Monitor implements ServiceMonitor {
   #restart(): void {
     this.#forgetIfStoodStill();
     this.#halt();
-    this.#startRound();
+    this.#takeTurn(() => this.#startRound());
+  }
+
+  #takeTurn(begin: () => void, isFirst = false): void {
+    const { signal, takeTurn } = this.#options;
+    if (takeTurn) takeTurn(() => signal.aborted || begin(), isFirst);
+    else begin();
   }
 
   /** Whether the round or the wait that was due has not ended long after its time. */
@@ -108,7 +118,9 @@ class Monitor implements ServiceMonitor {
 
   #startExtraProbe(): void {
     this.#forgetIfStoodStill();
-    if (this.#extraProbes.take(this.#options.clock.monotonic())) this.#startProbe('extra');
+    if (!this.#extraProbes.take(this.#options.clock.monotonic())) return;
+    this.#isExtraDue = true;
+    this.#takeTurn(() => this.#isExtraDue && this.#startProbe('extra'));
   }
 
   #forgetIfStoodStill(): void {
@@ -123,6 +135,7 @@ class Monitor implements ServiceMonitor {
     const cancelTimeout = this.#options.clock.after(timeoutMs, () => controller.abort(new ProbeTimeout(timeoutMs)));
     const running = { controller, cancelTimeout, endsByMs: this.#options.clock.monotonic() + timeoutMs };
     this.#running = running;
+    this.#isExtraDue = false;
     this.#missed.clear();
     const fresh = cause === 'extra' || this.#roundsSinceFresh + 1 >= this.#line.freshEveryRounds;
     void this.#line.ask(this.#definition.target, controller.signal, fresh).then((result) => {
