@@ -1,4 +1,5 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, Agent as PlainAgent } from 'node:http';
+import { readAnswer } from '@rollcall/common/http-body.ts';
 import { REPLY_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { createLookup } from '../host-lookup.ts';
 
@@ -50,16 +51,7 @@ function transmit({ url, agent, tls, headers, body, signal }: HttpPost): Promise
   });
 }
 
-/** Joins pieces as they come: a peer that sends bytes one by one must not cost a buffer for each. */
 async function collect(response: IncomingMessage): Promise<HttpAnswer> {
-  let body = Buffer.alloc(4096);
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    // Leaving the loop destroys the response, and its connection with it.
-    if (bytes + chunk.length > REPLY_BYTES_MAX) throw new Error(`The answer is longer than ${REPLY_BYTES_MAX} bytes`);
-    if (bytes + chunk.length > body.length) body = Buffer.concat([body], 2 * (bytes + chunk.length));
-    chunk.copy(body, bytes);
-    bytes += chunk.length;
-  }
-  return { status: response.statusCode ?? 0, headers: response.headers, body: body.toString('utf8', 0, bytes) };
+  const { statusCode = 0, headers } = response;
+  return { status: statusCode, headers, body: await readAnswer(response, REPLY_BYTES_MAX) };
 }

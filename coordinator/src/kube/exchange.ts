@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { CodedError } from '@rollcall/common/coded-error.ts';
+import { readAnswer } from '@rollcall/common/http-body.ts';
 import { KubeStatusError } from './client.ts';
 import type { Destination } from './connection.ts';
 import type { KubeStatus } from './objects.ts';
@@ -51,15 +52,8 @@ export function sendRequest(
 }
 
 /** The whole body as text. Throws KUBE_UNREACHABLE when it is larger than `bytesMax`, and what the socket throws. */
-export async function readText(response: IncomingMessage, bytesMax: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > bytesMax) throw new CodedError('KUBE_UNREACHABLE', `The answer is larger than ${bytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+export function readText(response: IncomingMessage, bytesMax: number): Promise<string> {
+  return readAnswer(response, bytesMax, (problem) => new CodedError('KUBE_UNREACHABLE', problem));
 }
 
 const ERROR_BODY_BYTES_MAX = 1024 * 1024;

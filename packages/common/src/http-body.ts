@@ -100,6 +100,22 @@ export class BodyReader {
   }
 }
 
+/** Returns the whole body of an answer as text. Destroys an answer of more than `bytesMax`, and rejects with `tooLarge`. */
+export async function readAnswer(
+  answer: AsyncIterable<Buffer>,
+  bytesMax: number,
+  tooLarge: (problem: string) => Error = (problem) => new Error(problem),
+): Promise<string> {
+  let body: Buffer | undefined;
+  let bytes = 0;
+  for await (const chunk of answer) {
+    if (bytes + chunk.length > bytesMax) throw tooLarge(`The answer is larger than ${bytesMax} bytes`);
+    body = joined(body, bytes, chunk, bytesMax);
+    bytes += chunk.length;
+  }
+  return body?.toString('utf8', 0, bytes) ?? '';
+}
+
 /** Adds a chunk to what has arrived. Nearly every body arrives in one piece; else the memory for it doubles as it grows. */
 function joined(body: Buffer | undefined, bytes: number, chunk: Buffer, length: number): Buffer {
   if (!body) return chunk;

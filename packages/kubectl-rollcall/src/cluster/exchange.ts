@@ -1,4 +1,5 @@
 import { type RequestOptions, request } from 'node:https';
+import { readAnswer } from '@rollcall/common/http-body.ts';
 import { nodeHttp } from '@rollcall/common/http-server.ts';
 
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
@@ -15,18 +16,10 @@ export function exchange(url: URL, { timeoutMs, body, ...options }: ExchangeOpti
     const sender = url.protocol === 'http:' ? nodeHttp().request : request;
     const headers = { ...options.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
     const outgoing = sender(url, { ...options, headers, timeout: timeoutMs }, (response) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      response.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-        if (bytes > ANSWER_BYTES_MAX) outgoing.destroy(new Error('The answer is too large'));
-        else chunks.push(chunk);
-      });
-      response.once('end', () => {
-        const { statusCode: status = 0, headers: answered } = response;
-        resolve({ status, text: Buffer.concat(chunks).toString(), date: answered.date });
-      });
-      response.once('error', reject);
+      const { statusCode: status = 0, headers: answered } = response;
+      readAnswer(response, ANSWER_BYTES_MAX)
+        .then((text) => resolve({ status, text, date: answered.date }))
+        .catch(reject);
     });
     outgoing.once('timeout', () =>
       outgoing.destroy(new Error(`${url.host} did not answer within ${timeoutMs / 1000} s`)),
