@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '@rollcall/common/clock.ts';
+import { TokenBucket, TokenBuckets } from '@rollcall/common/token-bucket.ts';
 import {
   type AgentIdentity,
   type AgentPodNode,
@@ -79,6 +80,8 @@ function put<T>(entries: Map<string, Entry<T>>, key: string, entry: Entry<T>, no
 /** A pod's token is renewed once in most of an hour. */
 const POD_PAUSE_MS = 1000;
 const PER_SECOND_MIN = 10;
+/** More than can begin within the pause of a pod. */
+const PODS_MAX = 10_000;
 /** A fleet that cannot be verified otherwise is let in within so many seconds. */
 const FLEET_SECONDS = 20;
 
@@ -89,8 +92,8 @@ const FLEET_SECONDS = 20;
 export class ReviewLimit {
   readonly #agents: () => number;
   readonly #running = new Set<string>();
-  readonly #beganMs = new Map<string, number>();
-  #fullAtMs = Number.NEGATIVE_INFINITY;
+  readonly #ofPod = new TokenBuckets({ burst: 1, intervalMs: POD_PAUSE_MS, keysMax: PODS_MAX });
+  readonly #ofAll = new TokenBucket({ burst: PER_SECOND_MIN, intervalMs: 1000 / PER_SECOND_MIN });
 
   /** `agents`: how many pods of agents there are. */
   constructor(agents: () => number) {
@@ -99,19 +102,10 @@ export class ReviewLimit {
 
   /** Whether a review of a token of this pod may begin; it ends with `end`. */
   begin(podUid: string, nowMs: number): boolean {
-    if (this.#running.has(podUid) || nowMs - (this.#beganMs.get(podUid) ?? Number.NEGATIVE_INFINITY) < POD_PAUSE_MS) {
-      return false;
-    }
-    if (this.#fullAtMs - nowMs >= 1000) return false;
-    this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + 1000 / Math.max(PER_SECOND_MIN, this.#agents() / FLEET_SECONDS);
+    if (this.#running.has(podUid) || this.#ofAll.waitMs(nowMs) > 0 || this.#ofPod.take(podUid, nowMs) > 0) return false;
+    // In a large fleet, each takes a part of a token.
+    this.#ofAll.charge(nowMs, PER_SECOND_MIN / Math.max(PER_SECOND_MIN, this.#agents() / FLEET_SECONDS));
     this.#running.add(podUid);
-    // The oldest first, so that what is of no more use is at the beginning.
-    this.#beganMs.delete(podUid);
-    this.#beganMs.set(podUid, nowMs);
-    for (const [uid, beganMs] of this.#beganMs) {
-      if (nowMs - beganMs < POD_PAUSE_MS) break;
-      this.#beganMs.delete(uid);
-    }
     return true;
   }
 

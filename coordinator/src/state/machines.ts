@@ -1,4 +1,5 @@
 import type { ReportContent } from '@rollcall/common/report.ts';
+import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { type DeviceMemory, heldDrivers, remember, shownTally } from '../model/inventory/device-memory.ts';
 import type { Inventory } from '../model/inventory/inventory.ts';
 import { mergedFeatures } from './node-features.ts';
@@ -13,13 +14,12 @@ export type Machine = Pick<ReportContent, 'devices' | 'unread' | 'facts' | 'answ
 export type ShownMachine = {
   machine: Machine;
   devices: DeviceMemory;
-  paidUntilMs: number;
+  changes: TokenBucket;
   next?: Machine | undefined;
 };
 
 /** What one machine may cost: so many changes at once, and then one in a second. */
-const BURST = 5;
-const EACH_MS = 1000;
+const CHANGES = { burst: 5, intervalMs: 1000 };
 
 /**
  * What the machines of the nodes are like. One that keeps changing, since a device has a loose contact or its agent is
@@ -40,14 +40,14 @@ export class Machines {
       this.#waiting.delete(record);
       return false;
     }
-    const paidUntilMs = Math.max(shown?.paidUntilMs ?? 0, nowMs) + EACH_MS;
-    if (shown && paidUntilMs - nowMs > BURST * EACH_MS) {
+    const changes = shown?.changes ?? new TokenBucket(CHANGES);
+    if (!changes.take(nowMs) && shown) {
       shown.next = machine;
       this.#waiting.add(record);
       return false;
     }
     this.#waiting.delete(record);
-    this.#show(record, machine, { paidUntilMs, nowMs });
+    this.#show(record, { machine, changes }, nowMs);
     return true;
   }
 
@@ -56,16 +56,17 @@ export class Machines {
     const changed = [...this.#waiting].filter(({ ended }) => !ended);
     this.#waiting.clear();
     for (const record of changed) {
-      if (!record.machine?.next) continue;
-      const paidUntilMs = Math.max(record.machine.paidUntilMs, nowMs) + EACH_MS;
-      this.#show(record, record.machine.next, { paidUntilMs, nowMs });
+      const { next, changes } = record.machine ?? {};
+      if (!next || !changes) continue;
+      changes.charge(nowMs, 1);
+      this.#show(record, { machine: next, changes }, nowMs);
     }
     return [...new Set([...changed, ...this.#released(nowMs)])].map(({ name }) => name);
   }
 
-  #show(record: NodeRecord, machine: Machine, { paidUntilMs, nowMs }: { paidUntilMs: number; nowMs: number }): void {
-    const devices = remember(record.machine?.devices, machine.devices, nowMs);
-    record.machine = { machine, devices, paidUntilMs };
+  #show(record: NodeRecord, shown: Pick<ShownMachine, 'machine' | 'changes'>, nowMs: number): void {
+    const devices = remember(record.machine?.devices, shown.machine.devices, nowMs);
+    record.machine = { ...shown, devices };
     this.#hold(record, nowMs);
   }
 

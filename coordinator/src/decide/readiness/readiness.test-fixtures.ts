@@ -1,3 +1,4 @@
+import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { remember } from '../../model/inventory/device-memory.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import { inventoryOf, type Machine } from '../../state/machines.ts';
@@ -89,5 +90,9 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
 }
 
 function shown(machine: Machine) {
-  return { machine, devices: remember(undefined, machine.devices, 0), paidUntilMs: 0 };
+  return {
+    machine,
+    devices: remember(undefined, machine.devices, 0),
+    changes: new TokenBucket({ burst: 1, intervalMs: 1 }),
+  };
 }
