@@ -1,3 +1,4 @@
+import { type Budget, Budgets } from '../../model/budgets.ts';
 import { globMatches, isGlob } from '../../model/inventory/glob.ts';
 import type { Predicate } from '../../model/inventory/predicate.ts';
 import type { RuleProblem } from './parse-rule-file.ts';
@@ -19,6 +20,28 @@ export type LimitedRules = {
   problems: RuleProblem[];
 };
 
+/** What a file needs of what all files share. */
+type Need = { predicates: number; bytes: number; matches: number; nodeSelector?: undefined };
+
+const BUDGETS: readonly Budget<Need, string>[] = [
+  {
+    max: PREDICATES_MAX,
+    needOf: ({ predicates }) => predicates,
+    refusal: (need, left) =>
+      `it has ${need} predicates, and the files before it leave ${left} of ${PREDICATES_MAX}; a pattern counts as ${PATTERN_WEIGHT}, and each value in a list as one`,
+  },
+  {
+    max: RULE_KEYS_BYTES_MAX,
+    needOf: ({ bytes }) => bytes,
+    refusal: () => `the labels of all rules could take more than ${RULE_KEYS_BYTES_MAX / 1024} KiB on a node`,
+  },
+  {
+    max: MATCHES_MAX,
+    needOf: ({ matches }) => matches,
+    refusal: () => `the patterns of all rules would match the labels of more than ${MATCHES_MAX} other rules`,
+  },
+];
+
 /**
  * Leaves out the files that exceed what all files may have together, in the order given: every replica leaves out the
  * same. Yields between steps of less than a millisecond.
@@ -28,45 +51,36 @@ export function* limitRules(given: readonly Rule[]): Generator<undefined, Limite
   const problems: RuleProblem[] = [];
   const matches = new Map<string, Set<string>>();
   const uses = new Map<string, number>();
-  let [predicates, matched, bytes] = [0, 0, 0];
+  const budgets = new Budgets(BUDGETS);
   for (const rule of given) {
     const { label, file } = rule;
-    const weight = predicatesOf(rule).reduce((sum, predicate) => sum + weightOf(predicate), 0);
-    const size = bytesOf(rule);
-    const leaveOut = (what: string) => problems.push({ file, problem: `is left out: ${what}` });
+    const predicates = predicatesOf(rule).reduce((sum, predicate) => sum + weightOf(predicate), 0);
+    const need: Need = { predicates, bytes: bytesOf(rule), matches: 0 };
     yield;
-    if (predicates + weight > PREDICATES_MAX) {
-      const left = `it has ${weight} predicates, and the files before it leave ${PREDICATES_MAX - predicates} of ${PREDICATES_MAX}`;
-      leaveOut(`${left}; a pattern counts as ${PATTERN_WEIGHT}, and each value in a list as one`);
-      continue;
-    }
-    if (bytes + size > RULE_KEYS_BYTES_MAX) {
-      leaveOut(`the labels of all rules could take more than ${RULE_KEYS_BYTES_MAX / 1024} KiB on a node`);
-      continue;
-    }
-    const patterns = Map.groupBy(patternsOf(rule), (pattern) => pattern);
+    let refusal = budgets.refusal(need);
+    // What patterns match is looked up for files that could be taken, which have few.
+    const patterns = Map.groupBy(refusal === undefined ? patternsOf(rule) : [], (pattern) => pattern);
     const labels = [...rules.map((each) => each.label), label];
     const found = new Map<string, Set<string>>();
     const asking = [...matches].filter(([glob]) => globMatches(glob, label));
-    let more = asking.reduce((sum, [glob]) => sum + (uses.get(glob) ?? 0), 0);
+    need.matches = asking.reduce((sum, [glob]) => sum + (uses.get(glob) ?? 0), 0);
     for (const [glob, { length }] of patterns) {
       const own = new Set(matches.get(glob) ?? labels.filter((each) => globMatches(glob, each)));
       found.set(glob, own);
-      more += own.size * length;
+      need.matches += own.size * length;
       yield;
     }
-    if (matched + more > MATCHES_MAX) {
-      leaveOut(`the patterns of all rules would match the labels of more than ${MATCHES_MAX} other rules`);
+    refusal ??= budgets.refusal(need);
+    if (refusal !== undefined) {
+      problems.push({ file, problem: `is left out: ${refusal}` });
       continue;
     }
+    budgets.take(need);
     for (const [glob, own] of found) {
       matches.set(glob, own);
       uses.set(glob, (uses.get(glob) ?? 0) + (patterns.get(glob)?.length ?? 0));
     }
     for (const [glob] of asking) matches.get(glob)?.add(label);
-    predicates += weight;
-    bytes += size;
-    matched += more;
     rules.push(rule);
   }
   return { rules, matches, problems };

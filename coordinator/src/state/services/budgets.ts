@@ -1,5 +1,5 @@
 import { SERVICE_LIST_BYTES_MAX } from '@rollcall/common/well-known.ts';
-import type { LabelSelector } from '../../model/label-selector.ts';
+import { type Budget, Budgets, Load } from '../../model/budgets.ts';
 import { probeChecksOf, type Service, type ServiceProbe, singleChecksOf } from '../../model/services.ts';
 import { wireProbe } from '../../model/wire-probe.ts';
 
@@ -17,25 +17,18 @@ export const SERVICE_KEYS_BYTES_MAX = 44 * 1024;
 const ADDRESSES_BYTES = 1024;
 /** The key of a CA bundle, and what separates it from the next. */
 const BUNDLE_KEY_BYTES = 70;
-/** Sums of fractions are not exact. */
-const TOLERANCE = 1e-6;
-
-/** One thing that the services of a node share: how much of it each needs, and how much there is. */
-type Budget = {
+/** A budget with its sentences: what is exceeded, an amount, and the cure. */
+type Worded = Omit<Budget<Service, Refusal>, 'refusal'> & {
   reason: string;
-  /** What is exceeded, as a sentence. */
   problem: string;
-  max: number;
-  needOf: (service: Service) => number;
-  /** An amount for people. */
   format: (amount: number) => string;
   cure: string;
 };
 
 const APART = 'let it select other nodes than older services by another value of a label that they ask for';
 
-function budgetsOf(probesPerSecond: number): Budget[] {
-  return [
+function budgetsOf(probesPerSecond: number): Budget<Service, Refusal>[] {
+  const worded: Worded[] = [
     {
       reason: 'TooManyServices',
       problem: 'A node could have too many services',
@@ -69,6 +62,14 @@ function budgetsOf(probesPerSecond: number): Budget[] {
       cure: `publish fewer or shorter keys, or ${APART}`,
     },
   ];
+  return worded.map(({ reason, problem, max, needOf, format, cure }) => ({
+    max,
+    needOf,
+    refusal: (need, left) => {
+      const amounts = `it adds ${format(need)}, and older services leave ${format(left)} of ${format(max)}`;
+      return { reason, message: `${problem} (${amounts}): ${cure}` };
+    },
+  }));
 }
 
 /** Agents wait a second between two probes of a built-in service, and longer while it is ready. */
@@ -91,69 +92,20 @@ function bytesOnNode({ name, publish, origin }: Service): number {
   return entries.reduce((sum, [key = '', value = '']) => sum + key.length + value.length + '"":"",'.length, 0);
 }
 
-/** Sums of what services need, by the values of labels that select their nodes. */
-class Load {
-  #total = 0;
-  readonly #byKey = new Map<string, { total: number; byValue: Map<string, number> }>();
-
-  add(selector: LabelSelector | undefined, amount: number): void {
-    this.#total += amount;
-    for (const [key, values] of valuesOf(selector)) {
-      const asked = this.#byKey.get(key) ?? { total: 0, byValue: new Map<string, number>() };
-      this.#byKey.set(key, asked);
-      asked.total += amount;
-      for (const value of values) asked.byValue.set(value, (asked.byValue.get(value) ?? 0) + amount);
-    }
-  }
-
-  /**
-   * The most that services can need on a node that this selector selects. A node has one value of a label, so those that
-   * ask for other values of it are elsewhere; the label that excludes most of them counts.
-   */
-  mostWith(selector: LabelSelector | undefined): number {
-    const loads = [...valuesOf(selector)].map(([key, values]) => {
-      const asked = this.#byKey.get(key);
-      if (!asked) return this.#total;
-      const alike = [...values].reduce((sum, value) => sum + (asked.byValue.get(value) ?? 0), 0);
-      return this.#total - asked.total + Math.min(asked.total, alike);
-    });
-    return Math.min(this.#total, ...loads);
-  }
-}
-
-const NO_VALUES: ReadonlyMap<string, ReadonlySet<string>> = new Map();
-const known = new WeakMap<LabelSelector, ReadonlyMap<string, ReadonlySet<string>>>();
-
-/** The values that a selector asks for, by label. */
-function valuesOf(selector: LabelSelector | undefined): ReadonlyMap<string, ReadonlySet<string>> {
-  if (!selector) return NO_VALUES;
-  const before = known.get(selector);
-  if (before) return before;
-  const { matchLabels = {}, matchExpressions = [] } = selector;
-  const asked = new Map(Object.entries(matchLabels).map(([key, value]) => [key, new Set([value])]));
-  for (const { key, operator, values = [] } of matchExpressions)
-    if (operator === 'In' && !asked.has(key)) asked.set(key, new Set(values));
-  known.set(selector, asked);
-  return asked;
-}
-
-/**
- * Counts what a node and its agent can have of services. Each service is counted with those that were taken before it, as
- * if on one node with all that its selector does not exclude: a node that comes later exceeds no budget.
- */
+/** Counts what a node and its agent can have of services. */
 export class NodeBudgets {
-  readonly #budgets: { budget: Budget; load: Load }[];
+  readonly #budgets: Budgets<Service, Refusal>;
   readonly #list = new Load();
   /** CA bundles are in the list once, whichever nodes their services are for. */
   readonly #bundles = new Map<string, number>();
   #bundleBytes = 0;
 
   constructor(probesPerSecond: number) {
-    this.#budgets = budgetsOf(probesPerSecond).map((budget) => ({ budget, load: new Load() }));
+    this.#budgets = new Budgets(budgetsOf(probesPerSecond));
   }
 
   take(service: Service): void {
-    for (const { budget, load } of this.#budgets) load.add(service.nodeSelector, budget.needOf(service));
+    this.#budgets.take(service);
     this.#list.add(service.nodeSelector, bytesOfProbes(service));
     for (const [key, bytes] of this.#newBundles(service)) {
       this.#bundles.set(key, bytes);
@@ -163,15 +115,7 @@ export class NodeBudgets {
 
   /** Why a service does not fit beside those that were taken, or `undefined`. */
   refusal(service: Service): Refusal | undefined {
-    for (const { budget, load } of this.#budgets) {
-      const { reason, problem, max, needOf, format, cure } = budget;
-      const need = needOf(service);
-      const left = Math.max(0, max - load.mostWith(service.nodeSelector));
-      if (need <= left + TOLERANCE) continue;
-      const amounts = `it adds ${format(need)}, and older services leave ${format(left)} of ${format(max)}`;
-      return { reason, message: `${problem} (${amounts}): ${cure}` };
-    }
-    return this.#tooLarge(service);
+    return this.#budgets.refusal(service) ?? this.#tooLarge(service);
   }
 
   /** Agents refuse a reply that is too large, and with it every service in it. */
