@@ -266,7 +266,7 @@ export class Replica {
       this.#controller.prepare(node);
       const proposal = { services: [], keys, rules: rules(), poolLabelSet: () => undefined };
       new WhatIf(labelerOptions, proposal, momentOf(clock)).changesOn(decision);
-      serviceRegistry.propose(serviceRegistry.objects());
+      [...serviceRegistry.propose(serviceRegistry.objects())];
       scheduling.explain({ metadata: { name: 'p', namespace: 'default', uid: 'p' }, spec: {} }, [node]).toArray();
       evaluator.heldWithdrawals();
       this.#ledger.seconds();

@@ -44,7 +44,7 @@ export async function diff(
 ): Promise<Omit<DiffDocument, 'replica'>> {
   const { config, nodes: queries, labelerOptions, serviceRegistry, rules, clock } = options;
   const { services, sets, problems } = sort(objects, config, clock.now());
-  const proposed = serviceRegistry.propose(services);
+  const proposed = await slices.run(serviceRegistry.propose(services));
   for (const [name, { reason, message }] of proposed.refusals) {
     problems.push(`NodeService ${name} would not be accepted (${reason}): ${message}`);
   }

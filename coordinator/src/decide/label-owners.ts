@@ -7,7 +7,7 @@ import type { Fleet } from '../state/fleet.ts';
 import { isOfRule } from '../state/node-keys.ts';
 import { type ObservedPoolLabelSet, POOL_LABEL_KINDS } from '../state/pool-label-sets.ts';
 import type { KeyClaims } from '../state/services/acceptance.ts';
-import { type ReservedKeys, sortPoolLabels } from './labelers/pool-keys.ts';
+import { poolLabelSorter, type ReservedKeys } from './labelers/pool-keys.ts';
 import type { RefuseLine, RuleSet } from './rules/rule-set.ts';
 
 export type LabelOwnersOptions = {
@@ -27,9 +27,11 @@ type RuleClaimant = Claimant & { kind: 'rule' };
  */
 export class LabelOwners implements KeyClaims {
   readonly #options: LabelOwnersOptions;
+  readonly #sorted: ReturnType<typeof poolLabelSorter>;
 
   constructor(options: LabelOwnersOptions) {
     this.#options = options;
+    this.#sorted = poolLabelSorter(options.reserved);
   }
 
   isOnNodes: KeyClaims['isOnNodes'] = (kind, key, origin) =>
@@ -55,8 +57,14 @@ export class LabelOwners implements KeyClaims {
     const rules = this.#options.rules();
     const published = services.flatMap(({ publish: { label } }) => label ?? []);
     const derived = rules?.dependents(published) ?? new Set<string>();
-    const isDerived = (key: string) =>
-      [...published, ...derived].some((label) => (isGlob(key) ? globMatches(key, label) : key === label));
+    const labels = new Set([...published, ...derived]);
+    const byPattern = new Map<string, boolean>();
+    const isDerived = (key: string) => {
+      if (!isGlob(key)) return labels.has(key);
+      const known = byPattern.get(key) ?? labels.values().some((label) => globMatches(key, label));
+      byPattern.set(key, known);
+      return known;
+    };
     const selecting = new Map<string, string>();
     for (const { name, nodeSelector } of services)
       for (const key of keysOfSelector(nodeSelector)) if (derived.has(key)) selecting.set(key, name);
@@ -72,9 +80,9 @@ export class LabelOwners implements KeyClaims {
   }
 
   #poolOf(label: string): PoolClaimant | undefined {
-    const { fleet, reserved } = this.#options;
+    const { fleet } = this.#options;
     const wants = (set: ObservedPoolLabelSet) =>
-      Object.hasOwn(set.labels, label) && sortPoolLabels(set, reserved).accepted.has(label);
+      Object.hasOwn(set.labels, label) && this.#sorted(set).accepted.has(label);
     const sets = POOL_LABEL_KINDS.flatMap((kind) => fleet.poolLabelSets.all(kind)).filter(wants);
     const isOnNodes = this.isOnNodes('label', label, 'pool');
     const claimants = sets.map(({ kind, namespace, name, createdAt }): PoolClaimant => {

@@ -1,6 +1,14 @@
 /** How long the loop is held at a time; what else the program does goes in between. */
 const SLICE_MS = 6;
 
+/** Runs a generator to its end, and holds the loop for as long. */
+export function atOnce<T>(work: Iterator<unknown, T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+  }
+}
+
 /** Goes through long work a piece at a time, so that nothing else has to wait for it. */
 export class Slices {
   #beganMs = performance.now();

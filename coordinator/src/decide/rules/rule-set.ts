@@ -1,3 +1,4 @@
+import { atOnce } from '@rollcall/common/slices.ts';
 import { globMatches } from '../../model/inventory/glob.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
 import { type Predicate, questionOf } from '../../model/inventory/predicate.ts';
@@ -29,8 +30,7 @@ export class RuleSet {
   readonly rules: readonly Rule[];
   readonly #graph: RuleGraph;
   readonly #byLabel: ReadonlyMap<string, number>;
-  /** The labels of rules that match each pattern. */
-  readonly #matches: LimitedRules['matches'];
+  readonly #limited: LimitedRules;
   /** The rules that ask for each label or pattern. */
   readonly #asking = new Map<string, Set<number>>();
   /** The nodes of a fleet have mostly the same keys, so that each is held against all patterns once. */
@@ -57,9 +57,9 @@ export class RuleSet {
   }
 
   /** For few rules: holds the loop until it is built. */
-  constructor(given: Iterable<Rule>, limited: LimitedRules = limitedAtOnce([...given])) {
+  constructor(given: Iterable<Rule>, limited: LimitedRules = atOnce(limitRules([...given]))) {
     this.rules = limited.rules.toSorted((a, b) => (a.label < b.label ? -1 : 1));
-    this.#matches = limited.matches;
+    this.#limited = limited;
     this.#graph = graphOf(this.rules, limited.matches);
     this.#byLabel = new Map(this.rules.map(({ label }, rule) => [label, rule]));
     this.labels = new Map(
@@ -84,6 +84,15 @@ export class RuleSet {
     this.questions = questions.slice(0, QUESTIONS_MAX);
     const problems = [...limited.problems, ...this.#graph.problems, ...this.#unasked(questions.slice(QUESTIONS_MAX))];
     this.problems = problems.sort((a, b) => (a.file < b.file ? -1 : Number(a.file > b.file)));
+  }
+
+  /** The same rules without some of their lines, which fit into the limits as these do. */
+  without(isRefused: RefuseLine): RuleSet {
+    const rules = this.rules.map((rule) => {
+      const kept = rule.conditions?.filter((condition) => isRefused(rule, condition) === undefined);
+      return kept?.length === rule.conditions?.length ? rule : { ...rule, conditions: kept };
+    });
+    return rules.every((rule, at) => rule === this.rules[at]) ? this : new RuleSet([], { ...this.#limited, rules });
   }
 
   /**
@@ -152,7 +161,7 @@ export class RuleSet {
   /** The labels of a node that match each pattern. */
   #matchedIn(labels: Readonly<Record<string, string>>): Map<string, string[]> {
     const matched = new Map<string, string[]>();
-    if (this.#matches.size === 0) return matched;
+    if (this.#limited.matches.size === 0) return matched;
     for (const key of Object.keys(labels)) {
       for (const glob of this.#globsFor(key)) {
         const keys = matched.get(glob);
@@ -166,7 +175,7 @@ export class RuleSet {
   #globsFor(key: string): readonly string[] {
     const known = this.#matchedByKey.get(key);
     if (known) return known;
-    const globs = [...this.#matches.keys()].filter((glob) => globMatches(glob, key));
+    const globs = [...this.#limited.matches.keys()].filter((glob) => globMatches(glob, key));
     if (this.#matchedByKey.size >= MATCHED_KEYS_MAX) this.#matchedByKey.clear();
     this.#matchedByKey.set(key, globs);
     return globs;
@@ -177,7 +186,7 @@ export class RuleSet {
   #derivedMatching(glob: string): readonly string[] {
     const known = this.#derivedByGlob.get(glob);
     if (known) return known;
-    const labels = [...(this.#matches.get(glob) ?? NO_LABELS)].filter((label) => this.labels.has(label));
+    const labels = [...(this.#limited.matches.get(glob) ?? NO_LABELS)].filter((label) => this.labels.has(label));
     this.#derivedByGlob.set(glob, labels);
     return labels;
   }
@@ -199,12 +208,4 @@ function linesOf({ conditions }: Rule): string {
 
 function termsOf({ conditions = [] }: Rule): Predicate[] {
   return conditions.flatMap(({ literals }) => literals.map(({ predicate }) => predicate));
-}
-
-function limitedAtOnce(rules: readonly Rule[]): LimitedRules {
-  const work = limitRules(rules);
-  for (;;) {
-    const step = work.next();
-    if (step.done) return step.value;
-  }
 }

@@ -12,15 +12,14 @@ export type LabelOwner = { kind: Asker; name: string };
 export class KeyRegistry {
   readonly #config: KeyConfig;
   readonly #services = new Map<string, readonly KeyEntry[]>();
-  /** By kind and key. */
-  #names: ReadonlyMap<string, KeyEntry> = new Map();
+  /** By kind and key; made when it is asked for, since thousands of services may come at once. */
+  #named: ReadonlyMap<string, KeyEntry> | undefined;
   #owners: ReadonlyMap<string, LabelOwner> = new Map();
   #revision = 0;
 
   constructor(config: KeyConfig) {
     this.#config = config;
     for (const service of config.watchedServices) this.#services.set(service.name, serviceKeys(service));
-    this.#changed();
   }
 
   /** Grows with each service that comes, changes or goes: what was derived before may be wrong. */
@@ -45,7 +44,7 @@ export class KeyRegistry {
   /** The entry that has this key by its name or its prefix; `undefined` where data alone can tell. */
   entryOf(kind: KeyKind, key: string): KeyEntry | undefined {
     return (
-      this.#names.get(idOf(kind, key)) ??
+      this.#byName().get(idOf(kind, key)) ??
       PREFIXES.find((each) => each.kind === kind && key.startsWith(each.prefix))?.entry
     );
   }
@@ -110,11 +109,17 @@ export class KeyRegistry {
 
   #changed(): void {
     this.#revision += 1;
+    this.#named = undefined;
+  }
+
+  #byName(): ReadonlyMap<string, KeyEntry> {
+    if (this.#named) return this.#named;
     const named = this.entries.flatMap((entry): [string, KeyEntry][] =>
       'name' in entry.keys ? [[idOf(entry.kind, entry.keys.name), entry]] : [],
     );
     // Of two, the first counts.
-    this.#names = new Map(named.reverse());
+    this.#named = new Map(named.reverse());
+    return this.#named;
   }
 }
 

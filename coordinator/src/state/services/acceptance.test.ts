@@ -1,3 +1,4 @@
+import { atOnce } from '@rollcall/common/slices.ts';
 import { SERVICE_LIST_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
 import type { NodeService } from '../../kube/objects.ts';
@@ -38,7 +39,7 @@ function refused(
   objects: readonly ObservedNodeService[],
   change: Partial<AcceptanceOptions> = {},
 ): Record<string, string> {
-  const refusals = refusalsOf(objects, { ...OPTIONS, ...change });
+  const refusals = atOnce(refusalsOf(objects, { ...OPTIONS, ...change }));
   return Object.fromEntries([...refusals].flatMap(([{ name }, refusal]) => (refusal ? [[name, refusal.reason]] : [])));
 }
 
@@ -136,12 +137,12 @@ describe('of two services of which one selects nodes by the label of the other',
 
   test('the older is named, and the label', () => {
     const objects = [object('older', selects(GPU)), object('younger', { publish: { label: GPU } }, YOUNGER)];
-    expect([...refusalsOf(objects, OPTIONS).values()][1]?.message).toBe(
+    expect([...atOnce(refusalsOf(objects, OPTIONS)).values()][1]?.message).toBe(
       'The nodeSelector of older, which is older, names nvidia.com/gpu.present: choose another label',
     );
     const impliedBy = impliedByLabelOf('b');
     const derived = [object('a', selects('implied')), object('b', {}, YOUNGER)];
-    expect([...refusalsOf(derived, { ...OPTIONS, impliedBy }).values()][1]?.message).toBe(
+    expect([...atOnce(refusalsOf(derived, { ...OPTIONS, impliedBy })).values()][1]?.message).toBe(
       'The nodeSelector of a, which is older, names implied, which a rule derives from service.rollcall.dev/b: choose another label',
     );
   });
@@ -266,7 +267,7 @@ describe('a service is refused', () => {
     ['tier', 'tier'],
   ])('for a label %s outside of what is allowed, with the prefix to add', (label, prefix) => {
     const a = object('a', { publish: { label } });
-    const [refusal] = refusalsOf([a], { ...OPTIONS, allowedPrefixes: ['service.rollcall.dev/'] }).values();
+    const [refusal] = atOnce(refusalsOf([a], { ...OPTIONS, allowedPrefixes: ['service.rollcall.dev/'] })).values();
     expect(refusal?.message).toBe(
       `The label ${label} does not begin with an allowed prefix: add ${prefix} to --services-allowed-prefixes ` +
         '(services.allowedPrefixes in the chart)',
@@ -297,7 +298,7 @@ describe('a service is refused', () => {
     ['example.org/B', 'add example.org/ to --services-allowed-prefixes (services.allowedPrefixes in the chart)'],
   ])('for the condition %s with a cure that helps', (condition, cure) => {
     const options = { ...OPTIONS, allowedPrefixes: ['readiness.k8s.io/'] };
-    expect([...refusalsOf([object('a', { publish: { condition } })], options).values()][0]?.message).toBe(
+    expect([...atOnce(refusalsOf([object('a', { publish: { condition } })], options)).values()][0]?.message).toBe(
       `The condition ${condition} does not begin with an allowed prefix: ${cure}`,
     );
   });
@@ -340,7 +341,7 @@ describe('the list of services for the agents', () => {
 
   test('says how much is there, how much is left, and what helps', () => {
     const all = names.map((name) => large(name, name));
-    expect([...refusalsOf(all, OPTIONS).values()].at(-1)?.message).toBe(
+    expect([...atOnce(refusalsOf(all, OPTIONS)).values()].at(-1)?.message).toBe(
       'The list of services for the agents would be too large (its probes have 34 KiB, and older services leave 21 KiB of 256 KiB): shorten its caBundle and headers, use the same caBundle as other services, or delete a service',
     );
   });
@@ -357,7 +358,7 @@ describe('the list of services for the agents', () => {
           }),
         ),
       );
-    const refusals = refusalsOf(all, OPTIONS);
+    const refusals = atOnce(refusalsOf(all, OPTIONS));
     const accepted = all.filter((each) => !refusals.get(each)).map(({ service }) => service);
     expect(accepted.length).toBeLessThan(all.length);
     const onNode = Array.from({ length: 50 }, (_, index) =>
@@ -382,7 +383,7 @@ describe('a key that several want', () => {
   const messageOf = (objects: readonly ObservedNodeService[], others: readonly Claimant[], listed: string[] = []) => {
     const isOnNodes = (_kind: string, _key: string, origin: string) => listed.includes(origin);
     const claims = () => ({ claimantsOf: () => others, isOnNodes });
-    return [...refusalsOf(objects, { ...OPTIONS, claims })].flatMap(([{ name }, refusal]) =>
+    return [...atOnce(refusalsOf(objects, { ...OPTIONS, claims }))].flatMap(([{ name }, refusal]) =>
       refusal ? [`${name}: ${refusal.message}`] : [],
     );
   };
@@ -428,7 +429,7 @@ describe('a key of a built-in service', () => {
     const isOnNodes = (kind: string, key: string, origin: string) =>
       kind === of && key === keys[of].key && listed.includes(origin);
     const claims = () => ({ claimantsOf: ({ kind }: { kind: string }) => (kind === of ? others : []), isOnNodes });
-    const refusals = refusalsOf([wanting[of]], { ...OPTIONS, claims });
+    const refusals = atOnce(refusalsOf([wanting[of]], { ...OPTIONS, claims }));
     const accepted = refusals.get(wanting[of]) ? [] : [wanting[of]];
     const builtIn = builtInWithoutTaken(accepted, { ...OPTIONS, claims });
     const { label, taint } = builtIn.services[0]?.publish ?? {};

@@ -5,6 +5,7 @@ import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-
 import {
   KNOWN_TAINT_PREFIXES,
   KUBELET_CONDITIONS,
+  PROBE_PERIOD_MS_MIN,
   REPAIR_CONDITIONS,
   SERVICE_LABEL_PREFIX,
 } from '@rollcall/common/well-known.ts';
@@ -142,8 +143,6 @@ const LABEL_NAME_MAX = 63;
 /** How many checks a service may have, and an `anyOf` in it. */
 const CHECKS_MAX = 16;
 const ANY_OF_MAX = 8;
-/** The shortest time between two probes of a check, as the schema has it. */
-const PERIOD_MS_MIN = 100;
 
 /** What pods of a service are the cause of, and the end. */
 const NOT_TOLERATED = 'TaintNotTolerated';
@@ -155,14 +154,16 @@ export function isByPods(refusal: Refusal | undefined): boolean {
 
 type Key = { kind: 'label' | 'taint' | 'condition'; key: string };
 
+export type Refusals = ReadonlyMap<ObservedNodeService, Refusal | undefined>;
+
 /**
  * Returns for each NodeService why it is not in force, or `undefined`. Each is evaluated by those that were accepted before it,
- * from the oldest to the youngest, so that none decides about an older one.
+ * from the oldest to the youngest, so that none decides about an older one. Yields between them.
  */
-export function refusalsOf(
+export function* refusalsOf(
   objects: readonly ObservedNodeService[],
   options: AcceptanceOptions,
-): Map<ObservedNodeService, Refusal | undefined> {
+): Generator<undefined, Refusals> {
   const claims = options.claims();
   const rivals = Map.groupBy(
     objects.flatMap((object) => keysOf(object.service).map((key) => ({ id: idOf(key), key, object }))),
@@ -194,6 +195,7 @@ export function refusalsOf(
     circles.add(service);
   }
   for (const object of objects.toSorted(byAge)) {
+    yield;
     const { service } = object;
     const refusal =
       unknownField(object) ??
@@ -289,10 +291,10 @@ function invalidChecks(checks: readonly ServiceCheck[], most = CHECKS_MAX): Refu
   if (twice !== undefined) return refusal(`Several checks have the name ${twice}: give each a name of its own`);
   return firstOf(checks, (check) => {
     if (check.kind === 'anyOf') return invalidChecks(check.checks, ANY_OF_MAX);
-    const { periodMilliseconds = PERIOD_MS_MIN } = check.kind === 'probe' ? check.probe : {};
-    if (periodMilliseconds >= PERIOD_MS_MIN) return undefined;
+    const { periodMilliseconds = PROBE_PERIOD_MS_MIN } = check.kind === 'probe' ? check.probe : {};
+    if (periodMilliseconds >= PROBE_PERIOD_MS_MIN) return undefined;
     return refusal(
-      `The period of the check ${check.name} is ${periodMilliseconds} ms: use at least ${PERIOD_MS_MIN}ms`,
+      `The period of the check ${check.name} is ${periodMilliseconds} ms: use at least ${PROBE_PERIOD_MS_MIN}ms`,
     );
   });
 }

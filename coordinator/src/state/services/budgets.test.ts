@@ -1,3 +1,4 @@
+import { atOnce } from '@rollcall/common/slices.ts';
 import { describe, expect, test } from 'vitest';
 import type { NodeService } from '../../kube/objects.ts';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
@@ -92,7 +93,7 @@ const ROWS: [reason: string, fit: number, spec: (index: number) => NonNullable<N
 ];
 
 function refused(objects: readonly ObservedNodeService[], change: Partial<AcceptanceOptions> = {}) {
-  const refusals = refusalsOf(objects, { ...OPTIONS, ...change });
+  const refusals = atOnce(refusalsOf(objects, { ...OPTIONS, ...change }));
   return [...refusals].flatMap(([{ name }, refusal]) => (refusal ? [{ name, ...refusal }] : []));
 }
 
@@ -167,7 +168,7 @@ test('no node can have more than the budgets, whatever its labels', () => {
     const spec = { checks: checks(1, { ...TCP, period: `${100 + random(900)}ms` }), publish: publishing(index) };
     return object(index, nodeSelector ? { ...spec, nodeSelector } : spec);
   });
-  const refusals = refusalsOf(objects, OPTIONS);
+  const refusals = atOnce(refusalsOf(objects, OPTIONS));
   const accepted = objects.filter((each) => !refusals.get(each)).map(({ service }) => service);
   for (const pool of pools) {
     for (const zone of pools) {

@@ -1,3 +1,4 @@
+import { atOnce } from '@rollcall/common/slices.ts';
 import { describe, expect, test } from 'vitest';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import { nodeService, stage } from './service-registry.test-fixtures.ts';
@@ -203,7 +204,9 @@ describe('a proposal', () => {
   test('says what would be in force and what would be refused, and changes nothing', () => {
     const { serviceRegistry, inForce, changes } = stage([serviceOf()]);
     serviceRegistry.handlers.onReplace([nodeService('b')]);
-    const { services, refusals } = serviceRegistry.propose([nodeService('c'), nodeService('d', { pubish: {} })]);
+    const { services, refusals } = atOnce(
+      serviceRegistry.propose([nodeService('c'), nodeService('d', { pubish: {} })]),
+    );
     expect(services.map(({ name }) => name)).toEqual(['ws-daemon', 'b', 'c']);
     expect([...refusals].map(([name, { reason }]) => [name, reason])).toEqual([['d', 'UnknownField']]);
     expect([inForce(), changes()]).toEqual([['ws-daemon', 'b'], 1]);
@@ -212,7 +215,9 @@ describe('a proposal', () => {
   test('for an object that is there keeps its uid, by which a node notes that it was ready once', () => {
     const { serviceRegistry } = stage();
     serviceRegistry.handlers.onReplace([nodeService('b', label)]);
-    const { services } = serviceRegistry.propose([nodeService('b', label, { uid: 'proposed' }), nodeService('c')]);
+    const { services } = atOnce(
+      serviceRegistry.propose([nodeService('b', label, { uid: 'proposed' }), nodeService('c')]),
+    );
     expect(services.map(({ origin }) => origin)).toMatchObject([{ uid: 'uid-b' }, { uid: 'uid-c' }]);
   });
 
@@ -221,7 +226,7 @@ describe('a proposal', () => {
     const newer = { creationTimestamp: '2026-02-01T00:00:00Z' };
     serviceRegistry.handlers.onReplace([nodeService('b', label), nodeService('c', {}, newer)]);
     const proposed = nodeService('b', { ...label, mode: 'Startup' }, { creationTimestamp: '2026-03-01T00:00:00Z' });
-    const { services, refusals } = serviceRegistry.propose([proposed, nodeService('c', label, newer)]);
+    const { services, refusals } = atOnce(serviceRegistry.propose([proposed, nodeService('c', label, newer)]));
     expect(services.map(({ name, mode }) => [name, mode])).toEqual([['b', 'Startup']]);
     expect([...refusals.keys()]).toEqual(['c']);
   });
@@ -229,7 +234,7 @@ describe('a proposal', () => {
   test('does not report refusals of others', () => {
     const { serviceRegistry } = stage();
     serviceRegistry.handlers.onReplace([nodeService('d', { pubish: {} })]);
-    expect([...serviceRegistry.propose([nodeService('c')]).refusals]).toEqual([]);
+    expect([...atOnce(serviceRegistry.propose([nodeService('c')])).refusals]).toEqual([]);
   });
 });
 
@@ -249,4 +254,35 @@ test('a NodeService that throws an unexpected error changes nothing, and the nex
   serviceRegistry.handlers.onUpsert(nodeService('c'));
   await clock.advance(50);
   expect(inForce()).toEqual(['a', 'c']);
+});
+
+test('thousands of NodeServices are judged in slices, and are known once all are', async () => {
+  const { serviceRegistry, changes } = stage();
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, index) =>
+      nodeService(`s${index}`, { nodeSelector: { matchLabels: { pool: `${index}` } } }),
+    );
+  serviceRegistry.handlers.onReplace(many(5000));
+  let longestMs = 0;
+  for (let lastMs = performance.now(); !serviceRegistry.known; lastMs = performance.now()) {
+    expect(changes()).toBe(0);
+    await new Promise((resolve) => setImmediate(resolve));
+    longestMs = Math.max(longestMs, performance.now() - lastMs);
+  }
+  expect(serviceRegistry.services().length).toBeGreaterThanOrEqual(5000);
+  expect(changes()).toBe(1);
+  // Slices are of 6 ms; generous, since other programs use the machine.
+  expect(longestMs).toBeLessThan(100);
+});
+
+test('what changes while thousands are judged is judged after a pause', async () => {
+  const { serviceRegistry, clock } = stage();
+  const all = Array.from({ length: 1000 }, (_, index) => nodeService(`s${index}`));
+  serviceRegistry.handlers.onReplace(all);
+  const [first] = all;
+  if (first) serviceRegistry.handlers.onDelete(first);
+  await clock.advance(100);
+  await expect.poll(() => serviceRegistry.known).toBe(true);
+  await clock.advance(1000);
+  await expect.poll(() => serviceRegistry.services().some(({ name }) => name === 's0')).toBe(false);
 });

@@ -3,10 +3,11 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import { gathered } from '@rollcall/common/gathered.ts';
 import { guarded } from '@rollcall/common/guarded.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { atOnce, Slices } from '@rollcall/common/slices.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isSameButStatus } from '../../model/known-fields.ts';
 import type { Service } from '../../model/services.ts';
-import { type AcceptanceOptions, builtInWithoutTaken, isByPods, refusalsOf } from './acceptance.ts';
+import { type AcceptanceOptions, builtInWithoutTaken, isByPods, type Refusals, refusalsOf } from './acceptance.ts';
 import type { Refusal } from './budgets.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
@@ -29,6 +30,10 @@ export type ServiceRegistryListener = (uids: readonly string[]) => void;
 
 /** Changes within so long are taken in together: each of them concerns every node. */
 const GATHER_MS = 50;
+/** Objects that are judged without a pause. */
+const AT_ONCE_MAX = 256;
+/** How much longer than a judgement is the pause before the next one that is due already. */
+const PAUSE_TIMES = 4;
 /** Between two looks at what pods tolerate. */
 const PODS_MS = 5000;
 
@@ -36,13 +41,18 @@ const PODS_MS = 5000;
 export class ServiceRegistry {
   #options: ServiceRegistryOptions;
   readonly #objects = new Map<string, ObservedNodeService>();
-  #refusals: ReadonlyMap<ObservedNodeService, Refusal | undefined> = new Map();
+  #refusals: Refusals = new Map();
   #services: readonly Service[];
   #builtIn: ReturnType<typeof builtInWithoutTaken>;
   #refusedByPods: readonly Service[] = [];
   #inForce = new Map<string, ObservedNodeService>();
   readonly #soon: () => void;
   #known = false;
+  /** The NodeServices were listed, and those of the list are not judged yet. */
+  #isListed = false;
+  #isJudging = false;
+  /** Inputs changed since the judgement that is under way began. */
+  #due: { always: boolean } | undefined;
   #uids: ReadonlySet<string> = new Set();
   #pods = { revision: 0, notBeforeMs: 0 };
   #onChange: ServiceRegistryListener = () => {};
@@ -117,9 +127,8 @@ export class ServiceRegistry {
         const before = new Map(this.#objects);
         this.#objects.clear();
         for (const object of objects) this.#objects.set(object.name, asBefore(before.get(object.name), object));
-        const isFirst = !this.#known;
-        this.#known = true;
-        this.judge(isFirst);
+        this.#isListed = true;
+        this.judge(!this.#known);
       },
       onUpsert: (object: ObservedNodeService) => {
         const before = this.#objects.get(object.name);
@@ -132,21 +141,54 @@ export class ServiceRegistry {
       },
       onLost: () => {
         this.#known = false;
+        this.#isListed = false;
       },
     };
   }
 
   /**
-   * Evaluates acceptance again after its inputs may have changed. Notifies the listener on a difference, or `always`.
+   * Evaluates acceptance again after its inputs may have changed. Notifies the listener on a difference, or `always`: at
+   * once, or soon where there are thousands of objects.
    */
   judge(always = false): void {
+    if (this.#isJudging) {
+      this.#due = { always: always || this.#due?.always === true };
+      return;
+    }
+    this.#isJudging = true;
+    const { logger, clock } = this.#options;
+    const beganMs = clock.monotonic();
+    const ended = () => {
+      this.#isJudging = false;
+      const due = this.#due;
+      this.#due = undefined;
+      // Thousands of objects that keep changing cost a part of the loop.
+      if (due) clock.after(PAUSE_TIMES * (clock.monotonic() - beganMs), () => this.judge(due.always));
+    };
+    const steps = this.#judgeInSteps(always);
+    if (this.#objects.size <= AT_ONCE_MAX) {
+      guarded(logger, 'NodeServices', () => atOnce(steps));
+      ended();
+    } else {
+      const failed = (err: unknown) =>
+        guarded(logger, 'NodeServices', () => {
+          throw err;
+        });
+      void new Slices().run(steps).catch(failed).finally(ended);
+    }
+  }
+
+  *#judgeInSteps(always: boolean): Generator<undefined, void> {
     const { otherKeys, logger } = this.#options;
-    this.#refusals = refusalsOf(this.objects(), { ...this.#options, keys: otherKeys });
-    const uids = new Set(this.objects().map(({ uid }) => uid));
+    const [objects, isListed] = [this.objects(), this.#isListed];
+    const refusals = yield* refusalsOf(objects, { ...this.#options, keys: otherKeys });
+    this.#refusals = refusals;
+    this.#known = isListed && this.#isListed;
+    const uids = new Set(objects.map(({ uid }) => uid));
     // Nodes may record of a refused object as well that it was ready once.
     const isSomeGone = !this.#uids.isSubsetOf(uids);
     this.#uids = uids;
-    const accepted = this.objects().filter((object) => !this.#refusals.get(object));
+    const accepted = objects.filter((object) => !refusals.get(object));
     const builtIn = builtInWithoutTaken(accepted, this.#options);
     const isBuiltInAsBefore = isDeepStrictEqual(this.#builtIn, builtIn);
     this.#builtIn = builtIn;
@@ -155,7 +197,7 @@ export class ServiceRegistry {
     const inForce = new Map(accepted.map((object) => [object.name, object]));
     const gone = [...before.keys()].filter((name) => !inForce.has(name));
     const refusedBefore = this.#refusedByPods;
-    this.#refusedByPods = this.objects().flatMap((each) => (isByPods(this.#refusals.get(each)) ? each.service : []));
+    this.#refusedByPods = objects.flatMap((each) => (isByPods(refusals.get(each)) ? each.service : []));
     const isWatchedAsBefore = isDeepStrictEqual(refusedBefore, this.#refusedByPods);
     const isAsBefore = isWatchedAsBefore && isBuiltInAsBefore && !isSomeGone;
     if (changed.length + gone.length === 0 && isAsBefore && !always) return;
@@ -176,17 +218,16 @@ export class ServiceRegistry {
     this.#onChange([...before.values()].filter((object) => inForce.get(object.name) !== object).map(({ uid }) => uid));
   }
 
-  /** What would be in force with these objects beside the others, or in their place. Nothing comes of it. */
-  propose(objects: readonly ObservedNodeService[]): {
-    services: readonly Service[];
-    refusals: ReadonlyMap<string, Refusal>;
-  } {
+  /** What would be in force with these objects beside the others, or in their place. Nothing comes of it. Yields. */
+  *propose(
+    objects: readonly ObservedNodeService[],
+  ): Generator<undefined, { services: readonly Service[]; refusals: ReadonlyMap<string, Refusal> }> {
     const proposed = new Map(this.#objects);
     for (const object of objects) {
       const before = this.#objects.get(object.name);
       proposed.set(object.name, before ? inPlaceOf(before, object) : object);
     }
-    const found = refusalsOf([...proposed.values()], { ...this.#options, keys: this.#options.otherKeys });
+    const found = yield* refusalsOf([...proposed.values()], { ...this.#options, keys: this.#options.otherKeys });
     const accepted = [...proposed.values()].filter((object) => !found.get(object));
     const refusals = new Map(
       objects.flatMap(({ name }) => {

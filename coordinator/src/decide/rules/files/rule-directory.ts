@@ -171,19 +171,11 @@ export class RuleDirectory {
   /** Takes lines out of force that others stand in the way of. Returns whether other rules are in force than before. */
   refuse(refuseLine: RefuseLine): boolean {
     this.#refuseLine = refuseLine;
-    const before = this.#ruleSet;
-    const rules = this.#files.rules.map((rule) => this.#inForce(rule));
-    const isAsBefore = isDeepStrictEqual(rules, before.rules);
-    if (!isAsBefore)
-      this.#ruleSet = rules.every((rule, at) => rule === this.#files.rules[at]) ? this.#files : new RuleSet(rules);
+    const next = this.#files.without(refuseLine);
+    const isAsBefore = areSame(next.rules, this.#ruleSet.rules);
+    if (!isAsBefore) this.#ruleSet = next;
     this.#report();
     return !isAsBefore;
-  }
-
-  #inForce(rule: Rule): Rule {
-    const { conditions } = rule;
-    const kept = conditions?.filter((condition) => this.#refuseLine(rule, condition) === undefined);
-    return kept?.length === conditions?.length ? rule : { ...rule, conditions: kept };
   }
 
   #refused(): RuleProblem[] {
