@@ -103,6 +103,34 @@ export async function pourRecords(url: string, what: Records, forMs: number): Pr
   return socket.bytesWritten;
 }
 
+/** In which a server that is not held has read what was sent. */
+const TAKEN_MS = 3000;
+
+/** Connections with so many KeyUpdates ready each, as far as the server keeps them; `send` sends all at once. */
+export async function prepareKeyUpdates(
+  url: string,
+  connections: number,
+  updates: number,
+): Promise<{ count: number; send: () => Promise<void> }> {
+  const opened = await Promise.all(Array.from({ length: connections }, () => recordsOf(url).catch(() => undefined)));
+  const ready = opened.flatMap((each) => {
+    if (!each || each.socket.destroyed) return [];
+    return {
+      socket: each.socket,
+      bytes: Buffer.concat(Array.from({ length: updates }, () => each.records.keyUpdate(false))),
+    };
+  });
+  const open = ready.filter(({ socket }) => !socket.destroyed);
+  return {
+    count: open.length,
+    async send() {
+      for (const { socket, bytes } of open) socket.write(bytes);
+      await sleep(TAKEN_MS);
+      for (const { socket } of open) socket.destroy();
+    },
+  };
+}
+
 function drained(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

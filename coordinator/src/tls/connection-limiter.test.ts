@@ -312,6 +312,27 @@ describe('bytes without content', () => {
     expect([honest.destroyed, stolen.destroyed]).toEqual([false, true]);
   });
 
+  it('cost the strangers that could have asked by now, where too many connections change keys again and again', async () => {
+    const { clock, limiter, arrive, closed } = setUp();
+    const accepted = arrive('accepted');
+    const strangers = Array.from({ length: 100 }, (_, index) => arrive(`${index}`));
+    for (const socket of [accepted, ...strangers]) limiter.secured(socket, { bytesRead: 0 });
+    limiter.accepted(accepted, 'pod');
+    await clock.advance(100);
+    const [young, handshaking] = [arrive('young'), arrive('handshaking')];
+    limiter.secured(young, { bytesRead: 0 });
+    const change = (count: number) => {
+      for (const socket of strangers.slice(0, 9))
+        for (let time = 0; time < count; time += 1) limiter.keyUpdated(socket);
+    };
+    change(8);
+    expect(closed).toEqual([]);
+    change(1);
+    expect(strangers.filter(({ destroyed }) => !destroyed)).toEqual([]);
+    expect([accepted, young, handshaking].map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
+    expect(new Set(closed)).toEqual(new Set(['no progress']));
+  });
+
   it('are paid by the connections that come next: one for each 2 KiB, and 16 at most', async () => {
     const { clock, limiter, arrive, begun } = setUp({ beginsPerSecond: 10 });
     const a = arrive('a');

@@ -58,6 +58,12 @@ const EMPTY_BYTES_MAX = 32 * 1024;
 const OVERHEAD = 4;
 /** So many bytes without content cost as much as the beginning of a connection. */
 const BEGIN_BYTES = 2048;
+/** New keys that a client of TLS may choose on a connection; no client that is at work gets to the first in a year. */
+const KEY_UPDATES_MAX = 8;
+/** Connections that may exceed that. Each holds the loop for some 6 ms, for as many as one read brings. */
+const EXCESSES = { burst: 8, intervalMs: 250 };
+/** From the end of a handshake to the answer to an honest client takes less. */
+const PROMPT_MS = 100;
 
 /** How a request was answered: with 200, with a refusal of its token (401, 403), or with anything else. */
 export type Outcome = 'accepted' | 'unauthenticated' | 'refused';
@@ -78,6 +84,9 @@ type ConnectionSlot<S> = {
   contentBytes: number;
   /** Bytes that brought no content. */
   emptyBytes: number;
+  /** When the handshake was done. */
+  securedMs: number;
+  keyUpdates: number;
 };
 
 /**
@@ -97,6 +106,7 @@ export class ConnectionLimiter<S extends LimitedSocket> {
   /** The connections of each accepted client, the longest idle first. */
   readonly #byClient = new Map<string, Set<S>>();
   readonly #begins: TokenBucket;
+  readonly #excesses = new TokenBucket(EXCESSES);
   #knownSeenMs = 0;
   #cancelSweep: (() => void) | undefined;
 
@@ -125,7 +135,7 @@ export class ConnectionLimiter<S extends LimitedSocket> {
   /** From now on, the bytes of `content` are what the connection brings. */
   secured(socket: S, content: { readonly bytesRead: number }): void {
     const place = this.#placeOf(socket);
-    if (place) place.content = content;
+    if (place) Object.assign(place, { content, securedMs: this.#options.clock.monotonic() });
   }
 
   /** The head of a request came. Whether its answer is to be the last on this connection. */
@@ -164,9 +174,20 @@ export class ConnectionLimiter<S extends LimitedSocket> {
     this.#sweepLater();
   }
 
-  /** Closes a connection that costs without progress. */
-  shut(socket: S): void {
-    if (this.#placeOf(socket)) this.#close(socket, 'no progress');
+  /**
+   * The client of a connection chose a new key, which costs more than a report. Where many connections do so again and
+   * again, others may be about to: strangers that could have asked by now are closed before they are read from.
+   */
+  keyUpdated(socket: S): void {
+    const place = this.#placeOf(socket);
+    if (!place) return;
+    place.keyUpdates += 1;
+    if (place.keyUpdates <= KEY_UPDATES_MAX) return;
+    this.#close(socket, 'no progress');
+    const nowMs = this.#options.clock.monotonic();
+    if (this.#excesses.take(nowMs)) return;
+    for (const { socket: other, securedMs } of this.#strangers.values())
+      if (nowMs - securedMs >= PROMPT_MS) this.#close(other, 'no progress');
   }
 
   /** The connection is closed, by whomever. */
@@ -217,9 +238,10 @@ export class ConnectionLimiter<S extends LimitedSocket> {
       this.#waiting.delete(socket);
       const { firstRequestMs } = this.#limits;
       const untilMs = nowMs + firstRequestMs;
-      const counts = { refusals: 0, bytes: 0, contentBytes: 0, emptyBytes: 0 };
-      const place = { socket, beganMs: nowMs, untilMs, hasAsked: false, client: undefined, content: undefined };
-      this.#strangers.set(socket, { ...place, ...counts });
+      const counts = { refusals: 0, bytes: 0, contentBytes: 0, emptyBytes: 0, keyUpdates: 0 };
+      const times = { beganMs: nowMs, untilMs, securedMs: Number.POSITIVE_INFINITY };
+      const place = { socket, hasAsked: false, client: undefined, content: undefined };
+      this.#strangers.set(socket, { ...place, ...times, ...counts });
       this.#begins.take(nowMs);
       begin(socket);
     }
@@ -263,7 +285,7 @@ export class ConnectionLimiter<S extends LimitedSocket> {
 
   #checkProgress(place: ConnectionSlot<S>): void {
     count(place);
-    if (place.emptyBytes > EMPTY_BYTES_MAX) this.shut(place.socket);
+    if (place.emptyBytes > EMPTY_BYTES_MAX) this.#close(place.socket, 'no progress');
   }
 
   /** What brought nothing is paid by those who come next, so that no attacker gets more by coming again. */

@@ -34,11 +34,7 @@ export type LimitedServerOptions = {
   handle: (request: IncomingMessage, response: ServerResponse, connection: LimitedConnection) => void;
 };
 
-/**
- * KeyUpdates of one connection, which each cost more than a report. OpenSSL limits neither their number nor says how many
- * there were, but it logs each new secret.
- */
-const KEY_UPDATES_MAX = 32;
+/** OpenSSL neither limits nor reports KeyUpdates, but it logs each new secret. */
 const UPDATED = Buffer.from('CLIENT_TRAFFIC_SECRET_N ');
 
 export type LimitedServer = {
@@ -97,12 +93,8 @@ export function createLimitedServer(options: LimitedServerOptions): LimitedServe
     raw.on('error', () => raw.destroy());
     limiter.arrived(raw);
   });
-  const updates = new WeakMap<TLSSocket, number>();
   server.on('keylog', (line: Buffer, secure: TLSSocket) => {
-    if (line.compare(UPDATED, 0, UPDATED.length, 0, UPDATED.length) !== 0) return;
-    const count = (updates.get(secure) ?? 0) + 1;
-    updates.set(secure, count);
-    if (count > KEY_UPDATES_MAX) limiter.shut(below(secure));
+    if (line.compare(UPDATED, 0, UPDATED.length, 0, UPDATED.length) === 0) limiter.keyUpdated(below(secure));
   });
   server.on('secureConnection', (secure: TLSSocket) => {
     const raw = below(secure);
