@@ -31,6 +31,8 @@ export type FloodOptions = {
   /** URL for reports to the coordinator. */
   reportsUrl: string;
   healthUrl: string;
+  /** URL of the console, if it is attacked as well. */
+  consoleUrl?: string;
   /** URL of the scheduler extender, which asks for no client certificate. */
   extenderUrl?: string;
   /** Health URL of an agent, if the agent is attacked as well. */
@@ -58,6 +60,7 @@ const EVERY_MS = 100;
 /** Connections of each attack that writes as fast as it can, and for how long at a time. */
 const POURING = 16;
 const POUR_MS = 1000;
+const HELLO_BYTES = 131_000;
 
 /** A question whose body comes in chunks of one byte. */
 const TINY_QUESTION = { ...TINY_CHUNKS, head: TINY_CHUNKS.head.replace(/POST \S+/, 'POST /scheduler/filter') };
@@ -86,11 +89,13 @@ export class Flood {
 
   constructor(options: FloodOptions) {
     this.#options = options;
-    const { reportsUrl, healthUrl, extenderUrl, agentHealthUrl, kinds = FLOOD_KINDS } = options;
+    const { reportsUrl, healthUrl, consoleUrl, extenderUrl, agentHealthUrl, kinds = FLOOD_KINDS } = options;
     const tlsUrls = extenderUrl === undefined ? [reportsUrl] : [reportsUrl, extenderUrl];
     const extenderUrls = extenderUrl === undefined ? [] : [extenderUrl];
     const bytes = clientHello();
     const healthUrls = agentHealthUrl === undefined ? [healthUrl] : [healthUrl, agentHealthUrl];
+    // To those without TLS, it is text that is no HTTP.
+    const plainUrls = consoleUrl === undefined ? healthUrls : [...healthUrls, consoleUrl];
     this.#thief = new Thief(reportsUrl, 1);
     const open = (kind: 'idleTls' | 'silent' | 'keepPlain', url: string, count: number) => async () => {
       this.#connections += count;
@@ -107,8 +112,14 @@ export class Flood {
       'pipelined refusals': () => this.#pour(reportsUrl, { body: oneRead(UNKNOWN_PATH_REQUEST) }),
       'refused chunks': () => this.#pour(reportsUrl, TINY_CHUNKS),
       'key updates': () =>
-        Promise.all(Array.from({ length: 20 }, () => pourRecords(reportsUrl, 'key updates', POUR_MS))),
-      'large hellos': () => holdHellos(reportsUrl, 2000, 131_000),
+        Promise.all(
+          tlsUrls.flatMap((url) => Array.from({ length: 20 }, () => pourRecords(url, 'key updates', POUR_MS))),
+        ),
+      'large hellos': () =>
+        Promise.all([
+          ...tlsUrls.map((url) => holdHellos(url, 2000, HELLO_BYTES)),
+          ...plainUrls.map((url) => holdHellos(url, 200, HELLO_BYTES)),
+        ]),
       'constant hellos': () =>
         Promise.all(tlsUrls.flatMap((url) => Array.from({ length: 200 }, () => helloAgain(url, bytes)))),
       'single-byte chunks': () => Promise.all(extenderUrls.map((url) => this.#pour(url, TINY_QUESTION))),

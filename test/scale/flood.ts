@@ -28,7 +28,7 @@ const FALLING_SHARE = 0.5;
 /** Each kind of attack for a while, and then all at once, while every agent of a fleet reports and services die. */
 export const benchFlood: Bench = async (lab, { nodes, idleSeconds }) => {
   const extender = `127.0.0.1:${await freePort()}`;
-  await lab.lead([`--scheduler-listen=${extender}`]);
+  await lab.lead([`--scheduler-listen=${extender}`, '--scheduler-tls=on']);
   await lab.during('labelling the fleet', () => lab.labelled(nodes));
   const crowd = await lab.during('giving each agent a connection', () => Crowd.of(lab.fleet));
   // Apart from the others, and with no agent of its own that reports.
@@ -124,7 +124,7 @@ type Scene = {
 async function floodOf(kinds: readonly FloodKind[], scene: Scene): Promise<Measure[]> {
   const { lab, crowd, agent, names, falling, nextToFall, victim, extenderUrl, idleSeconds } = scene;
   const name = kinds.length > 1 ? 'all at once' : kinds.join();
-  const { pid, reportsUrl, healthUrl } = lab.coordinator;
+  const { pid, reportsUrl, healthUrl, consoleUrl } = lab.coordinator;
   const reviewsBefore = await lab.tokenReviews();
   const refusedBefore = (await crowd.mark()).refused;
   const withdrawnBefore = lab.ready.withdrawn.length;
@@ -133,7 +133,7 @@ async function floodOf(kinds: readonly FloodKind[], scene: Scene): Promise<Measu
   const startMs = performance.now();
   const flood = new Helper<FloodQuestion, FloodSummary | undefined>(PROGRAM);
   const stolen = { node: victim, token: lab.fleet.tokenOf(victim) };
-  const urls = { reportsUrl, healthUrl, extenderUrl, agentHealthUrl: agent.healthUrl };
+  const urls = { reportsUrl, healthUrl, consoleUrl, extenderUrl, agentHealthUrl: agent.healthUrl };
   await flood.ask({ ask: 'begin', options: { ...urls, stolen, kinds } });
   const goneMs: number[] = [];
   await lab.during(`${name} for ${idleSeconds} s`, async (update) => {
