@@ -77,11 +77,23 @@ describe.each(OWN)('of %s the coordinator', (path, content) => {
     ['a finalizer', { finalizers: ['example.com/x'] }],
     ['a label', { labels: { x: 'y' } }],
     ['an annotation', { annotations: { 'kubernetes.io/service-account.name': 'default' } }],
+    ['an empty annotation', { annotations: { 'kubernetes.io/service-account.name': '' } }],
+    ['an empty label', { labels: { x: '' } }],
     ['the entry of another field manager', { managedFields: [forged('helm', 'f:data')] }],
     ['an entry of its own for what is not there', { managedFields: [forged('rollcall', 'f:metadata')] }],
     ['no entries', { managedFields: [{}] }],
   ])('may not give it %s', async (_what, metadata) => {
     await unchanged(path, () => sent('PATCH', path, { metadata }));
+  });
+
+  test('may not put in another key without a value', async () => {
+    const object = await cluster.api.get<Record<string, object>>(path);
+    const [field = ''] = Object.keys(content);
+    const values = field === 'data' ? [null, ''] : [null];
+    for (const value of values) {
+      const body = { ...object, [field]: { ...object[field], token: value } };
+      await unchanged(path, () => sent('PUT', path, body, 'application/json'));
+    }
   });
 
   test('may not delete it, or make another', async () => {
@@ -141,6 +153,8 @@ describe.each(WITH_STATUS)('of %s the coordinator', (path, status) => {
   });
 
   test.each<[string, object]>([
+    ['an empty annotation', { annotations: { 'kubernetes.io/service-account.name': '' } }],
+    ['an empty label', { labels: { x: '' } }],
     ['the entry of another field manager', { managedFields: [forged('kubectl-create', 'f:spec')] }],
     ['an entry of its own for the spec', { managedFields: [forged('rollcall', 'f:spec')] }],
     ['an entry for what is not there', { managedFields: [forged('rollcall', 'f:status', { subresource: 'status' })] }],

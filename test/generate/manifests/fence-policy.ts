@@ -336,7 +336,7 @@ const isSameOfOthers = (list: string, old: string, isOurs: string) =>
 
 /** Whether two maps differ in nothing but these fields, and others that only the first has. */
 const isSameBut = (fields: readonly string[], one: string, other: string, onlyNew = 'false') =>
-  `${one}.all(f, f in ${celList(fields)} || ${one}[f] == ${other}[?f].orValue(null)${onlyNew === 'false' ? '' : ` || ${onlyNew}`}) && ${other}.all(f, f in ${celList(fields)} || f in ${one})`;
+  `${one}.all(f, f in ${celList(fields)} || ${other}[?f] == optional.of(${one}[f])${onlyNew === 'false' ? '' : ` || ${onlyNew}`}) && ${other}.all(f, f in ${celList(fields)} || f in ${one})`;
 
 /** Whether a text is as long as it was, or no longer than this: `length` gives its length in the new or old state. */
 const isNoLonger = (length: (state: 'new' | 'old') => string, most: number) =>
@@ -367,13 +367,13 @@ const VALIDATIONS = [
     // Also compares all other fields, including fields of later versions of Kubernetes.
     expression: cel(`
       variables.isNode || ([variables.may[0]].all(w,
-        object.all(f, f in ['metadata', w] || object[f] == variables.before[?f].orValue(null) || (request.operation == 'CREATE' && f in ['apiVersion', 'kind']))
+        object.all(f, f in ['metadata', w] || variables.before[?f] == optional.of(object[f]) || (request.operation == 'CREATE' && f in ['apiVersion', 'kind']))
         && variables.before.all(f, f in ['metadata', w] || f in object)
-        && [object[?w].orValue(dyn({}))].all(n, n.all(k, n[k] == variables.before[?w][?k].orValue(null)
+        && [object[?w].orValue(dyn({}))].all(n, n.all(k, variables.before[?w][?k] == optional.of(n[k])
           || (k in variables.may && (type(n[k]) != string || size(n[k]) <= (w == 'data' ? ${DATA_LENGTH_MAX} : ${VALUE_LENGTH_MAX}))))
           && variables.before[?w].orValue(dyn({})).all(k, k in n || k in variables.may)))
       && ${isSameBut(['annotations', 'managedFields'], 'object.metadata', 'variables.before.metadata', `(request.operation == 'CREATE' && (f in ['name', 'namespace', 'uid', 'creationTimestamp'] || (f == 'labels' && object.metadata.labels == ${CEL_LEASE_LABELS})))`)}
-      && [object.metadata.?annotations.orValue(dyn({}))].all(n, n.all(k, n[k] == variables.before.metadata[?'annotations'][?k].orValue('')
+      && [object.metadata.?annotations.orValue(dyn({}))].all(n, n.all(k, variables.before.metadata[?'annotations'][?k] == optional.of(n[k])
         || (k.contains('/') && k in variables.may && size(n[k]) <= ${VALUE_LENGTH_MAX}))
         && variables.before.metadata[?'annotations'].orValue(dyn({})).all(k, k in n || (k.contains('/') && k in variables.may))))`),
     message:

@@ -212,20 +212,20 @@ spec:
       message: rollcall may change Nodes and its own objects, and neither make nor delete them, nor use what is below them
     - expression: |-
         variables.isNode || ([variables.may[0]].all(w,
-          object.all(f, f in ['metadata', w] || object[f] == variables.before[?f].orValue(null) || (request.operation == 'CREATE' && f in ['apiVersion', 'kind']))
+          object.all(f, f in ['metadata', w] || variables.before[?f] == optional.of(object[f]) || (request.operation == 'CREATE' && f in ['apiVersion', 'kind']))
           && variables.before.all(f, f in ['metadata', w] || f in object)
-          && [object[?w].orValue(dyn({}))].all(n, n.all(k, n[k] == variables.before[?w][?k].orValue(null)
+          && [object[?w].orValue(dyn({}))].all(n, n.all(k, variables.before[?w][?k] == optional.of(n[k])
             || (k in variables.may && (type(n[k]) != string || size(n[k]) <= (w == 'data' ? 32768 : 4096))))
             && variables.before[?w].orValue(dyn({})).all(k, k in n || k in variables.may)))
-        && object.metadata.all(f, f in ['annotations', 'managedFields'] || object.metadata[f] == variables.before.metadata[?f].orValue(null) || (request.operation == 'CREATE' && (f in ['name', 'namespace', 'uid', 'creationTimestamp'] || (f == 'labels' && object.metadata.labels == {'app.kubernetes.io/managed-by': 'rollcall'})))) && variables.before.metadata.all(f, f in ['annotations', 'managedFields'] || f in object.metadata)
-        && [object.metadata.?annotations.orValue(dyn({}))].all(n, n.all(k, n[k] == variables.before.metadata[?'annotations'][?k].orValue('')
+        && object.metadata.all(f, f in ['annotations', 'managedFields'] || variables.before.metadata[?f] == optional.of(object.metadata[f]) || (request.operation == 'CREATE' && (f in ['name', 'namespace', 'uid', 'creationTimestamp'] || (f == 'labels' && object.metadata.labels == {'app.kubernetes.io/managed-by': 'rollcall'})))) && variables.before.metadata.all(f, f in ['annotations', 'managedFields'] || f in object.metadata)
+        && [object.metadata.?annotations.orValue(dyn({}))].all(n, n.all(k, variables.before.metadata[?'annotations'][?k] == optional.of(n[k])
           || (k.contains('/') && k in variables.may && size(n[k]) <= 4096))
           && variables.before.metadata[?'annotations'].orValue(dyn({})).all(k, k in n || (k.contains('/') && k in variables.may))))
       message: rollcall may change nothing but the content of its Secret, ConfigMap and Lease, and the status of its kinds
     - expression: |-
         !variables.isNode || !variables.isStatus || (variables.mayChangeConditions
-          && object.status.all(f, f in ['conditions'] || object.status[f] == oldObject.status[?f].orValue(null)) && oldObject.status.all(f, f in ['conditions'] || f in object.status)
-          && object.metadata.all(f, f in ['managedFields'] || object.metadata[f] == oldObject.metadata[?f].orValue(null)) && oldObject.metadata.all(f, f in ['managedFields'] || f in object.metadata))
+          && object.status.all(f, f in ['conditions'] || oldObject.status[?f] == optional.of(object.status[f])) && oldObject.status.all(f, f in ['conditions'] || f in object.status)
+          && object.metadata.all(f, f in ['managedFields'] || oldObject.metadata[?f] == optional.of(object.metadata[f])) && oldObject.metadata.all(f, f in ['managedFields'] || f in object.metadata))
       message: rollcall may change nothing but conditions of the status of a Node
     - expression: |-
         !variables.isNode || !variables.isStatus
@@ -284,9 +284,9 @@ spec:
         variables.taints.all(t, t.effect != 'NoExecute' || t in variables.oldTaints
           || (variables.mayEvict && t.key != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, t.key.startsWith(p))))
       message: rollcall may not add a taint that evicts pods
-    - expression: variables.node.spec == variables.oldNode.spec || (variables.node.spec.all(f, f in ['taints'] || variables.node.spec[f] == variables.oldNode.spec[?f].orValue(null)) && variables.oldNode.spec.all(f, f in ['taints'] || f in variables.node.spec))
+    - expression: variables.node.spec == variables.oldNode.spec || (variables.node.spec.all(f, f in ['taints'] || variables.oldNode.spec[?f] == optional.of(variables.node.spec[f])) && variables.oldNode.spec.all(f, f in ['taints'] || f in variables.node.spec))
       message: rollcall may not change the spec of a Node
-    - expression: variables.node.metadata.all(f, f in ['labels', 'annotations', 'managedFields'] || variables.node.metadata[f] == variables.oldNode.metadata[?f].orValue(null)) && variables.oldNode.metadata.all(f, f in ['labels', 'annotations', 'managedFields'] || f in variables.node.metadata)
+    - expression: variables.node.metadata.all(f, f in ['labels', 'annotations', 'managedFields'] || variables.oldNode.metadata[?f] == optional.of(variables.node.metadata[f])) && variables.oldNode.metadata.all(f, f in ['labels', 'annotations', 'managedFields'] || f in variables.node.metadata)
       message: rollcall may not change owners or finalizers, or other metadata
     - expression: |-
         variables.othersFields == variables.oldOthersFields
