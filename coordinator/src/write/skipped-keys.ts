@@ -1,6 +1,13 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { entryKey } from '../decide/intent/intent.ts';
-import type { AskSkipped, ContestedKey, NodeKeyRef, SkippedCause, SkippedKey } from '../decide/intent/plan.ts';
+import {
+  type AskSkipped,
+  type ContestedKey,
+  NOTHING_SKIPPED,
+  type NodeKeyRef,
+  type SkippedCause,
+  type SkippedKey,
+} from '../decide/intent/plan.ts';
 import { isShown, type SeenNode, seenValue } from './seen-node.ts';
 
 /** One key of a write that the API server took. */
@@ -47,6 +54,8 @@ const SOON_MS = 50;
 
 /** More than a Node carries. Keys beyond are not remembered, and are found out anew. */
 export const SKIPPED_PER_NODE_MAX = 4096;
+const NO_KEYS: ReadonlySet<string> = new Set();
+
 /** Keys of all Nodes. Beyond, only refused keys are remembered. */
 const KEYS_MAX = 65_536;
 
@@ -109,15 +118,16 @@ export class SkippedKeys {
    * `undefined` for a key that is to go.
    */
   asking(node: SeenNode): { ask: AskSkipped; leftOut: ReadonlySet<string> } {
-    const leftOut = new Set<string>();
     const entries = this.#entriesOf(node);
+    if (!entries) return { ask: NOTHING_SKIPPED, leftOut: NO_KEYS };
+    const leftOut = new Set<string>();
     const ask: AskSkipped = (ref, wanted) => {
-      const entry = entries?.get(entryKey(ref));
+      const entry = entries.get(entryKey(ref));
       const cause = entry && this.#causeOf(entry, node, wanted);
       if (cause) leftOut.add(entryKey(ref));
       return cause;
     };
-    return { ask: entries ? ask : () => undefined, leftOut };
+    return { ask, leftOut };
   }
 
   /** The keys of a Node that are left out, for people. */

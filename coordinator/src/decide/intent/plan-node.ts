@@ -11,6 +11,7 @@ import {
   type ForeignKey,
   type KeyRef,
   keyRefs,
+  NOTHING_SKIPPED,
   type NodePlan,
   type NodeSet,
   type TaintChange,
@@ -27,8 +28,7 @@ export function planNode(node: ObservedNode, wanted: NodeIntent, askSkipped: Ask
   const set: NodeSet = { labels: emptyRecord(), annotations: emptyRecord(), force: false };
   const put = (entry: MetadataEntry) => place(set, entry, valueToSet(entry, node, askSkipped));
   for (const entry of claimed) if (!isList(entry)) put(entry);
-  for (const ref of keyRefs(node.owned.labels, node.owned.annotations))
-    if (!isList(ref) && !intent.has(entryKey(ref)) && askSkipped(ref, undefined)) place(set, ref, asItIs(ref, node));
+  for (const ref of unclaimedSkipped(node, intent, askSkipped)) place(set, ref, asItIs(ref, node));
   const entries = claimed.map((entry) => (isList(entry) ? poolList(entry, node, { intent, set, askSkipped }) : entry));
   for (const entry of entries) if (isList(entry)) put(entry);
   const mayForce = (entry: MetadataEntry) => entry.ownership !== 'shared' || isOwnerless(node, entry);
@@ -77,6 +77,7 @@ export function planNode(node: ObservedNode, wanted: NodeIntent, askSkipped: Ask
  * goes on listing them.
  */
 function keepingSkipped(intent: NodeIntent, askSkipped: AskSkipped): NodeIntent {
+  if (askSkipped === NOTHING_SKIPPED) return intent;
   const kept = new Map<string, IntentEntry>();
   for (const [id, entry] of intent) {
     const isTaint = entry.kind === 'taint' && entry.stance === 'present';
@@ -84,6 +85,13 @@ function keepingSkipped(intent: NodeIntent, askSkipped: AskSkipped): NodeIntent 
     if (askSkipped(entry, isTaint ? taintText(taintOf(entry)) : undefined)) kept.set(id, { ...entry, stance: 'keep' });
   }
   return kept.size === 0 ? intent : new Map([...intent, ...kept]);
+}
+
+/** Keys that rollcall applied, that nothing requests, and whose removal is left out for now. */
+function unclaimedSkipped({ owned }: ObservedNode, intent: NodeIntent, askSkipped: AskSkipped): KeyRef[] {
+  if (askSkipped === NOTHING_SKIPPED) return [];
+  const isSkipped = (ref: KeyRef) => !isList(ref) && !intent.has(entryKey(ref)) && askSkipped(ref, undefined);
+  return keyRefs(owned.labels, owned.annotations).filter(isSkipped);
 }
 
 /**
@@ -231,7 +239,7 @@ function isFulfilled(taints: readonly Taint[], claim: Claim): boolean {
 export function prunePlan(
   node: ObservedNode,
   keys: KeyRegistry,
-  askSkipped: AskSkipped = () => undefined,
+  askSkipped: AskSkipped = NOTHING_SKIPPED,
 ): NodePlan | undefined {
   const gone = (ref: Pick<IntentEntry, 'kind' | 'key' | 'origin'>): [string, IntentEntry] => [
     entryKey(ref),

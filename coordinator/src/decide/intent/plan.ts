@@ -103,6 +103,9 @@ export type SkippedCause = 'foreign' | 'invalid' | 'denied' | 'contested';
 /** Why a key is left out for now, with this value, or with `undefined` one that is to go; `undefined` where it is not. */
 export type AskSkipped = (ref: NodeKeyRef, wanted: string | undefined) => SkippedCause | undefined;
 
+/** The answer for a Node of which no key is left out. */
+export const NOTHING_SKIPPED: AskSkipped = () => undefined;
+
 /** A key that is left out for now, and why. */
 export type SkippedKey = NodeKeyRef & {
   cause: SkippedCause;
