@@ -87,7 +87,7 @@ describe.each(OWN)('of %s the coordinator', (path, content) => {
   });
 
   test('may not put in another key without a value', async () => {
-    const object = await cluster.api.get<Record<string, object>>(path);
+    const object = await cluster.api.get<KubeObject & Record<string, object>>(path);
     const [field = ''] = Object.keys(content);
     const values = field === 'data' ? [null, ''] : [null];
     for (const value of values) {
