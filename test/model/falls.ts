@@ -24,7 +24,10 @@ type Memory = {
   /** At most so many falls can have been counted. */
   fallsMs: number[];
   heldUntilMs: number;
-  /** At least so many: labels that were taken after rollcall itself had set them. */
+  /** When what the evidence says turned from ready; requests that are lost may delay the removal of the label. */
+  isReady: boolean;
+  fellMs: number;
+  /** At least so many falls: of labels that were taken after rollcall itself had set them. */
   takenMs: number[];
   setByUs: boolean;
 };
@@ -54,6 +57,8 @@ export class Falls {
   look(truth: NodeTruth, { service, verdict, hearing, evidence, check }: Seen): Verdict {
     const memory = this.#memoryOf(truth.name, truth.uid, service);
     const { nowMs } = this.#world;
+    if (memory.isReady && verdict !== 'ready') memory.fellMs = nowMs;
+    memory.isReady = verdict === 'ready';
     // Pods and agents are known by different ways, so the order in which they fell is unknown.
     let falls = 0;
     for (const by in evidence) {
@@ -90,7 +95,7 @@ export class Falls {
       if (had === has) continue;
       const memory = this.#memoryOf(name, uid, service);
       if (had && memory.setByUs)
-        memory.takenMs = [...memory.takenMs.filter((atMs) => nowMs - atMs < WINDOW_MS - 3000), nowMs];
+        memory.takenMs = [...memory.takenMs.filter((atMs) => nowMs - atMs < WINDOW_MS - 3000), memory.fellMs];
       memory.setByUs = has;
       const mustWaitMs = holdMs(memory.takenMs.length) - 3000 - (nowMs - (memory.takenMs.at(-1) ?? 0));
       const isLate = nowMs - (memory.takenMs[0] ?? 0) < WINDOW_MS - 3000;
@@ -114,6 +119,8 @@ export class Falls {
       voices: undefined,
       fallsMs: [],
       heldUntilMs: 0,
+      isReady: false,
+      fellMs: 0,
       takenMs: [],
       setByUs: false,
     };
