@@ -211,9 +211,11 @@ export class Evaluator {
     const causes = new Map(keys.map((key) => [key, intent.get(entryKey({ kind: 'label', key }))?.cause]));
     this.#taken.took(record, { keys, causes, before: node, after: answer });
     const note = plan?.set?.annotations[WITHDRAWN_LABELS_ANNOTATION];
-    // The note that was made of them is there.
+    // The note that was made of them is there, or none of them is to be noted.
+    const isWanted =
+      intent.get(entryKey({ kind: 'annotation', key: WITHDRAWN_LABELS_ANNOTATION }))?.stance === 'present';
     const isNoted = note !== undefined && answer.annotations[WITHDRAWN_LABELS_ANNOTATION] === note;
-    if (isNoted) this.#taken.noted(record, evaluated.takenLabels ?? {});
+    if (isNoted || (plan?.set && !isWanted)) this.#taken.noted(record, evaluated.takenLabels ?? {});
   }
 
   /** The labels of a node, and those for which pods may be evicted from it now. */

@@ -52,7 +52,7 @@ export function createLabelers(options: LabelerOptions): Labelers {
       leftOverKeys(keys, 'before-rules'),
       ...(rules ? [impliedLabels(rules, keys, services)] : []),
       leftOverKeys(keys, 'after-rules'),
-      ...(eviction ? [withdrawnLabels(eviction.isIgnored)] : []),
+      ...(eviction ? [withdrawnLabels({ ...eviction, services, rules })] : []),
     ],
   };
 }

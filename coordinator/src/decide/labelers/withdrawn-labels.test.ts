@@ -1,15 +1,29 @@
 import { expect, test } from 'vitest';
+import { serviceOf } from '../../model/services.test-fixtures.ts';
+import type { Service } from '../../model/services.ts';
 import { isOfService, type Origin } from '../../state/node-keys.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { EvaluatedNode, LabelWishes } from './labeler.ts';
 import { type WithdrawnLabel, withdrawnLabels } from './withdrawn-labels.ts';
 
 const NOTE = 'rollcall.dev/withdrawn-labels';
+const KEYS = 'rollcall.dev/keys';
 const READY = 'gitpod.io/ws-daemon_ready_ns_default';
+
+const notes = (
+  isIgnored: (withdrawn: WithdrawnLabel) => boolean,
+  services: readonly Service[] = [],
+  derived: Readonly<Record<string, string>> = {},
+) => {
+  const rules = () => ({
+    dependents: (labels: Iterable<string>) => new Set([...labels].flatMap((key) => derived[key] ?? [])),
+  });
+  return withdrawnLabels({ isIgnored, services: () => services, rules });
+};
 
 function noted(change: Partial<EvaluatedNode>, wishes: LabelWishes = new Map()): string | undefined {
   const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
-  const [claim] = withdrawnLabels(({ label }) => label === READY).claims(node, wishes, new Map());
+  const [claim] = notes(({ label }) => label === READY).claims(node, wishes, new Map());
   return claim && `${claim.stance} ${claim.value}`;
 }
 
@@ -51,7 +65,7 @@ test('a label is not noted where what it is listed for, or what claims it now, i
     const annotations = { 'rollcall.dev/keys': JSON.stringify({ 'label:a': listed }) };
     const node = { ...snapshot({ ...ours, annotations }), readiness: new Map(), ageMs: 0 };
     const wishes: LabelWishes = new Map([['a', { stance: 'absent', value: '', ownership: 'forced', origin: claimed }]]);
-    return withdrawnLabels(({ origin }) => isOfService(origin)).claims(node, wishes, new Map()).length;
+    return notes(({ origin }) => isOfService(origin)).claims(node, wishes, new Map()).length;
   };
   expect(notedFor('rule', 'rule')).toBe(1);
   expect(notedFor('rule:service', 'rule')).toBe(0);
@@ -64,10 +78,29 @@ test('why a label goes, or stays away, says whether it is noted', () => {
     ['a', { stance: 'absent', value: '', ownership: 'shared', cause: 'configuration' }],
   ]);
   const claimsOf = (change: Partial<EvaluatedNode>) =>
-    withdrawnLabels(isIgnored).claims({ ...snapshot(change), readiness: new Map(), ageMs: 0 }, wishes, new Map());
+    notes(isIgnored).claims({ ...snapshot(change), readiness: new Map(), ageMs: 0 }, wishes, new Map());
   expect(claimsOf(ours)).toEqual([]);
   expect(claimsOf(withNote('{"a":"true"}'))).toMatchObject([{ stance: 'absent' }]);
 });
+
+test.each(['a', 'b'])(
+  'the label %s of a service is struck out where no service in force requests it on the node',
+  (key) => {
+    const annotations = { ...withNote(`{"${key}":"true"}`).annotations, [KEYS]: `{"label:${key}":"service:uid"}` };
+    const claimsOf = (...services: Service[]) => {
+      const node = { ...snapshot({ labels: { pool: 'x' }, annotations }), readiness: new Map(), ageMs: 0 };
+      const [claim] = notes(() => false, services, { a: 'b' }).claims(node, new Map(), new Map());
+      return claim?.stance;
+    };
+    const publish = { label: 'a' };
+    const nodeSelector = (pool: string) => ({ matchLabels: { pool } });
+    expect(claimsOf(serviceOf('s', { publish }))).toBe('present');
+    expect(claimsOf(serviceOf('s', { publish, nodeSelector: nodeSelector('x') }))).toBe('present');
+    expect(claimsOf(serviceOf('s', { publish, nodeSelector: nodeSelector('y') }))).toBe('absent');
+    expect(claimsOf(serviceOf('s', { publish: { label: 'c' } }))).toBe('absent');
+    expect(claimsOf()).toBe('absent');
+  },
+);
 
 test('a label that no pod is evicted for any more is struck out', () => {
   expect(noted(withNote(`{"${READY}":"true"}`))).toBe('absent ');

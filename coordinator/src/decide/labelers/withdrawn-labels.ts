@@ -1,7 +1,10 @@
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Cause } from '../../model/inventory/cause.ts';
+import { selects } from '../../model/label-selector.ts';
+import type { Service } from '../../model/services.ts';
 import { parseAnnotation, textsIn } from '../../state/json-annotation.ts';
-import { keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
+import { isOfService, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
+import type { Rules } from './implied-labels.ts';
 import { type Claim, type Consequence, type EvaluatedNode, type LabelWishes, labelAfter, ownNote } from './labeler.ts';
 
 /** A label that rollcall takes: why it had set it, and why it takes it; `undefined` where that is not known. */
@@ -10,20 +13,39 @@ export type WithdrawnLabel = { label: string; origin: Origin | undefined; cause:
 /** Far more than a node loses at a time. Of more, those that went last are kept. */
 const ENTRIES_MAX = 50;
 
+export type WithdrawnLabelsOptions = {
+  isIgnored: (withdrawn: WithdrawnLabel) => boolean;
+  services: () => readonly Service[];
+  rules: (() => Pick<Rules, 'dependents'>) | undefined;
+};
+
 /**
  * Notes on the node which labels rollcall took from it, and the values that they had, the latest last, until they are
- * back: the evictions because of them have to continue after a restart. No pod is evicted for labels that are ignored.
+ * back: the evictions because of them have to continue after a restart. No pod is evicted for labels that are ignored, nor
+ * for the label of a service that no service in force requests on the node: it is struck out by the write that drops it from
+ * the list of keys, since nothing shows afterwards that it was the label of a service.
  */
-export function withdrawnLabels(isIgnored: (withdrawn: WithdrawnLabel) => boolean): Consequence {
+export function withdrawnLabels({ isIgnored, services, rules }: WithdrawnLabelsOptions): Consequence {
   return {
     name: 'withdrawn-labels',
     claims: (node, wishes): Claim[] => {
       const listed = keysOn(node);
-      // A service may have come, or gone, since the label was listed.
-      const originsOf = (key: string) => [listed.get(listedKey('label', key)), wishes.get(key)?.origin];
-      // A label that the node lost before is noted no longer once nothing in force requests it.
-      const isNoted = (key: string) =>
-        !originsOf(key).some((origin) => isIgnored({ label: key, origin, cause: wishes.get(key)?.cause }));
+      const isOfServices = (key: string, some: readonly Service[]) => {
+        const published = some.flatMap(({ publish }) => publish.label ?? []);
+        return published.includes(key) || rules?.().dependents(published).has(key) === true;
+      };
+      const isNoted = (key: string) => {
+        const cause = wishes.get(key)?.cause;
+        // A service may have come, or gone, since the label was listed.
+        const origins = [listed.get(listedKey('label', key)), wishes.get(key)?.origin];
+        if (origins.some((origin) => isIgnored({ label: key, origin, cause }))) return false;
+        const all = services();
+        if (!node.servicesKnown || !(origins.some(isOfService) || isOfServices(key, all))) return true;
+        return isOfServices(
+          key,
+          all.filter(({ nodeSelector }) => selects(nodeSelector, node.labels)),
+        );
+      };
       const entries = [...withdrawnFrom(node, wishes)].filter(([key]) => isNoted(key)).slice(-ENTRIES_MAX);
       const value = entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
       const reason = value
