@@ -149,16 +149,16 @@ describe('an answer with status 422', () => {
   });
 
   test.each([[['FieldValueInvalid']], [['FieldValueDuplicate', 'FieldValueInvalid']]])(
-    'that complains of anything else (%j) is a failure, and is not repeated as if the node had changed',
+    'that complains of anything else (%j) refuses the keys, and is not repeated as if the node had changed',
     (reasons) => {
-      expect(answer(...reasons)).toBe('failed');
+      expect(answer(...reasons)).toBe('denied');
     },
   );
 
   test.each([
     [{ message: 'a policy' }, 'denied'],
-    [{ message: 'a field', field: 'spec.taints' }, 'failed'],
-    [{ message: 'a value', reason: 'FieldValueInvalid' }, 'failed'],
+    [{ message: 'a field', field: 'spec.taints' }, 'denied'],
+    [{ message: 'a value', reason: 'FieldValueInvalid' }, 'denied'],
   ])('with the cause %j is %s', (cause, kind) => {
     const error = new KubeStatusError(422, { details: { causes: [cause] } }, undefined, {});
     expect(classifyWriteError(error, nothing).kind).toBe(kind);

@@ -135,7 +135,8 @@ function classifyUnprocessable(error: KubeStatusError, sent: SentMetadata): Writ
     return { kind: 'denied', message };
   // A JSON patch whose `test` did not hold has no details at all; a taint that is there already is a duplicate.
   const isOutdated = causes.every(({ reason }) => reason === 'FieldValueDuplicate');
-  return isOutdated ? { kind: 'stale' } : { kind: 'failed', error };
+  // What is said of taints or of the status, as a webhook may: the keys of that request are refused, and nothing else.
+  return isOutdated ? { kind: 'stale' } : { kind: 'denied', message };
 }
 
 function malformedKeys(kind: KeyRef['kind'], sent: SentMetadata): KeyRef[] {

@@ -5,10 +5,20 @@ import { waitFor } from '../../control-plane/wait-for.ts';
 import type { Cluster } from './writer-rig.ts';
 
 /** The object of an admission request: a Node as the request would leave it. */
-type AdmissionRequest = { uid: string; object: { metadata: { name: string; labels?: Record<string, string> } } };
+type AdmissionRequest = {
+  uid: string;
+  object: {
+    metadata: { name: string; labels?: Record<string, string> };
+    spec?: { taints?: { key: string }[] };
+    status?: { conditions?: { type: string }[] };
+  };
+};
 
-/** Part of an AdmissionResponse: a refusal, or a JSON patch. */
-export type Verdict = { status?: { code: number; reason: string; message: string }; patch?: object[] };
+/** Part of an AdmissionResponse: a refusal, perhaps with causes, or a JSON patch. */
+export type Verdict = {
+  status?: { code: number; reason: string; message: string; details?: object };
+  patch?: object[];
+};
 
 /** An installed webhook. */
 export type Webhook = {
@@ -62,7 +72,15 @@ export async function startWebhook(
         sideEffects: 'None',
         failurePolicy: 'Ignore',
         clientConfig: { url: `https://127.0.0.1:${port}/`, caBundle: Buffer.from(authority.cert).toString('base64') },
-        rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes'], scope: '*' }],
+        rules: [
+          {
+            apiGroups: [''],
+            apiVersions: ['v1'],
+            operations: ['UPDATE'],
+            resources: ['nodes', 'nodes/status'],
+            scope: '*',
+          },
+        ],
       },
     ],
   });
