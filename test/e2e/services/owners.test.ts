@@ -121,6 +121,29 @@ test('a line of a rule is refused that derives the label by which an older NodeS
   await labelled('pooled', 'example.com/gpu', 'x');
 });
 
+test('a rule and a pool may set the empty value, which is put right, and goes with its reason', async () => {
+  const [ofRule, ofPool, derived] = ['example.com/empty', 'example.com/empty-of-pool', 'example.com/derived'];
+  await writeRule(ofRule, 'agentpool = dpu => \n');
+  await writeRule(derived, `${ofRule} = => 1\n`);
+  await cluster.api.post(poolLabelsPath(), nodePoolLabels('dpu', { [ofPool]: '' }));
+  await createNode(cluster.api, 'dpu', { labels: { agentpool: 'dpu' } });
+  for (const key of [ofRule, ofPool]) await labelled('dpu', key, '');
+  await labelled('dpu', derived, '1');
+  const edit = (labels: Record<string, string | null>) =>
+    cluster.api.patch<KubeObject>('/api/v1/nodes/dpu', { metadata: { labels } });
+  for (const key of [ofRule, ofPool]) {
+    await edit({ [key]: 'x' });
+    await labelled('dpu', key, '');
+    await edit({ [key]: null });
+    await labelled('dpu', key, '');
+  }
+  await edit({ agentpool: 'cpu' });
+  for (const key of [ofRule, ofPool, derived]) await labelled('dpu', key, undefined);
+  const leader = await rig.leader();
+  const rulesSeen = await leader.console<{ problems: { file: string }[] }>('/v1/rules');
+  expect(rulesSeen?.problems.map(({ file }) => file)).not.toContain(ofRule);
+});
+
 test('a label of a rule goes although managedFields were reset', async () => {
   const path = '/api/v1/nodes/reset';
   await createNode(cluster.api, 'reset', { labels: { mark: '1' } });
