@@ -1,20 +1,57 @@
+import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { ALLOWED_PREFIXES, idsOf, type NodeServiceObject, PROBES_PER_SECOND } from './node-services.ts';
+import type { World } from './world.ts';
+
+/** The NodeServices, and everything by which they are accepted. */
+type Claims = Pick<World, 'services' | 'sets' | 'rulesOn' | 'rules' | 'nodes'>;
+
+/** `origin`: what the list on a Node names where it has the key. */
+type Claimant = { object?: NodeServiceObject; createdAtMs: number; name: string; origin: string };
 
 /**
  * §10: one object never decides about another that is older and in force: objects are evaluated by age, each against those
- * accepted before it. Two services that publish the same key: the older has it, then the one whose name sorts first. The
- * youngest that exceeds the probes of an agent is refused; any two of the model can be on one node.
+ * that were not refused. The youngest that exceeds the probes of an agent is refused; any two of the model can be on one
+ * node.
  */
-export function inForce(objects: Iterable<NodeServiceObject>): NodeServiceObject[] {
+export function inForce(world: Claims): NodeServiceObject[] {
   const accepted: NodeServiceObject[] = [];
-  for (const object of [...objects].toSorted(byAge)) {
-    const taken = accepted.flatMap(({ spec }) => idsOf(spec));
+  const others = new Set([...world.services.values()].toSorted(byAge));
+  for (const object of others) {
     const isWrong = object.spec.unknownField || !idsOf(object.spec).every(isAllowed);
     const probes = [...accepted, object].reduce((sum, { spec }) => sum + probesPerSecond(spec.checks), BUILT_IN);
-    if (probes > PROBES_PER_SECOND) continue;
-    if (!isWrong && !idsOf(object.spec).some((id) => taken.includes(id))) accepted.push(object);
+    const isTaken = () => idsOf(object.spec).some((id) => ownerOf(world, id, others)?.object !== object);
+    if (isWrong || probes > PROBES_PER_SECOND || isTaken()) others.delete(object);
+    else accepted.push(object);
   }
   return accepted;
+}
+
+/**
+ * §10: whoever has a key on Nodes, by the origin that is listed there, keeps it; where it is on no Node, the object that
+ * was created first, then by name, and rules last.
+ */
+function ownerOf(world: Claims, id: string, services: Iterable<NodeServiceObject>): Claimant | undefined {
+  const key = id.slice('label:'.length);
+  const isRule = world.rulesOn && world.rules.labels.has(key);
+  const claimants: Claimant[] = [
+    ...[...services]
+      .filter(({ spec }) => idsOf(spec).includes(id))
+      .map((object) => ({ ...object, object, origin: `service:${object.uid}` })),
+    ...[...world.sets.values()]
+      .filter(({ labels }) => id.startsWith('label:') && labels[key] !== undefined)
+      .map(({ name, createdAt }) => ({ name, createdAtMs: Date.parse(createdAt), origin: 'pool' })),
+    ...(isRule ? [{ name: key, createdAtMs: Number.POSITIVE_INFINITY, origin: 'rule' }] : []),
+  ];
+  const age = claimants.length > 1 ? claimants.toSorted(byAge) : claimants;
+  const listed = age.length > 1 ? originsOf(world, id) : [];
+  return age.find(({ origin }) => listed.some((each) => each === origin || each.startsWith(`${origin}:s`))) ?? age[0];
+}
+
+function originsOf({ nodes }: Claims, id: string): string[] {
+  return nodes.all().flatMap(({ metadata }) => {
+    const list = JSON.parse(metadata.annotations?.[KEYS_ANNOTATION] ?? '{}') as Record<string, string>;
+    return list[id] ?? [];
+  });
 }
 
 /** Both services of Gitpod are probed once a second. */
@@ -25,7 +62,9 @@ function probesPerSecond({ port, isFast }: NodeServiceObject['spec']['checks']):
   return isFast ? 10 : 1;
 }
 
-function byAge(a: NodeServiceObject, b: NodeServiceObject): number {
+type Aged = Pick<Claimant, 'createdAtMs' | 'name'>;
+
+function byAge(a: Aged, b: Aged): number {
   return a.createdAtMs - b.createdAtMs || (a.name < b.name ? -1 : 1);
 }
 

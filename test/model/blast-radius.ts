@@ -40,8 +40,9 @@ export function guardWants(wants: Map<string, Want>, world: World, truth: NodeTr
     }
     const sinceMs = truth.leavingMs.get(id) ?? world.nowMs;
     truth.leavingMs.set(id, sinceMs);
-    // The delay begins with the first node that waits, and those whose writes hang do not.
-    const beganMs = Math.max(sinceMs, world.termBeganMs, world.faults.hungUntilMs(truth.name));
+    // The delay begins with the first nodes that lose it, and those whose writes fail or hang do not.
+    const { troubledUntilMs } = world.faults;
+    const beganMs = Math.max(sinceMs, world.termBeganMs, troubledUntilMs, world.faults.hungUntilMs(truth.name));
     if (!isLarge(world) || world.nowMs >= beganMs + DELAY_MS + SLACK_MS) continue;
     wants.set(id, ANY);
     if (POOL_IDS.includes(id)) wants.set(`annotation:${MANAGED_LABELS_ANNOTATION}`, ANY);
@@ -53,7 +54,9 @@ export function delaysEndMs(world: World): number {
   if (!isLarge(world)) return 0;
   const { configured, termBeganMs, faults } = world;
   if (configured.size === 0) return 0;
-  return Math.max(termBeganMs, faults.allHungUntilMs, ...configured.values()) + DELAY_MS + SLACK_MS;
+  return (
+    Math.max(termBeganMs, faults.troubledUntilMs, faults.allHungUntilMs, ...configured.values()) + DELAY_MS + SLACK_MS
+  );
 }
 
 /** Fewer nodes lose nothing by a delay. */
@@ -62,9 +65,9 @@ export function isLarge({ truths }: World): boolean {
 }
 
 /** Whether the label leaves for what was configured: not since a service failed, or a device went. */
-function isConfigured({ services, rulesOn }: World, id: string): boolean {
-  if (id === `label:${IMPLIED_LABEL}`) return !rulesOn;
-  return !inForce(services.values()).some(({ spec }) => `label:${spec.publish.label}` === id);
+function isConfigured(world: World, id: string): boolean {
+  if (id === `label:${IMPLIED_LABEL}`) return !world.rulesOn;
+  return !inForce(world).some(({ spec }) => `label:${spec.publish.label}` === id);
 }
 
 /** §12: such a label leaves 10 nodes within a minute, unless one single object was changed. */

@@ -5,7 +5,7 @@ import { MachineClock } from './machine-clock.ts';
 import { LAG_MS } from './news.ts';
 import { HeldPodWatch } from './node-holds.ts';
 import { POOL_LABEL } from './node-services.ts';
-import { NO_RULES, RULES } from './rules.ts';
+import { NO_RULES } from './rules.ts';
 import { Replica } from './system.ts';
 import { watchedIn } from './watched.ts';
 import type { World } from './world.ts';
@@ -68,7 +68,7 @@ export class CoordinatorProcess {
     };
     this.replica = new Replica({
       ...{ client: { ...client, request }, gate, startupGate, evict, clock, random, ...modes },
-      rules: () => (world.rulesOn ? RULES : NO_RULES),
+      rules: () => (world.rulesOn ? world.rules : NO_RULES),
       watched: watchedIn(world, components),
       watchHeldPods: (...wanted) => this.heldPods.want(...wanted),
       onStoppedLeading,

@@ -8,13 +8,14 @@ import {
 } from '@rollcall/common/well-known.ts';
 import type { ModelAgent } from './agent.ts';
 import type { Fate } from './api-server/client.ts';
+import { CLAIM_DEEDS } from './claim-deeds.ts';
 import { EVICTION_DEEDS } from './eviction-deeds.ts';
 import { GATE_DEEDS } from './gate-deeds.ts';
 import { HANGING_DEEDS } from './hanging-deeds.ts';
 import { HOLD_DEEDS } from './hold-deeds.ts';
 import { MASS_DEEDS } from './mass-deeds.ts';
 import { POOL_LABEL, POOLS } from './node-services.ts';
-import { claim, edit, taint, taintAsWell, untaint } from './people.ts';
+import { claim, edit, removeList, resetManagedFields, taint, taintAsWell, untaint } from './people.ts';
 import { CORAL_LABEL, DEVICE_LABEL, IMPLIED_LABEL, POOL_KEYS } from './rules.ts';
 import { SERVICE_DEEDS } from './service-deeds.ts';
 import { handOver, renew, renewMachine } from './successors.ts';
@@ -44,6 +45,7 @@ export type Deed = {
     | 'nodes'
     | 'startup-gate'
     | 'holds'
+    | 'claims'
     | 'eviction'
     | 'mass'
     | 'versions'
@@ -229,6 +231,8 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
     act: ({ world, truth, pick }) =>
       claim(world, truth, { kind: 'annotation', key: SCALE_DOWN_DISABLED, value: pick(['true', 'false', null]) }),
   },
+  'a person removes the list of keys': { theme: 'people', act: ({ world, truth }) => removeList(world, truth) },
+  'managedFields are reset': { theme: 'people', act: ({ world, truth }) => resetManagedFields(world, truth) },
   'a workspace comes': {
     theme: 'people',
     act: ({ world, truth, pick }) => world.setWorkspace(pick(['w0', 'w1']), truth.name),
@@ -364,6 +368,7 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
   ...SERVICE_DEEDS,
   ...GATE_DEEDS,
   ...HOLD_DEEDS,
+  ...CLAIM_DEEDS,
   ...EVICTION_DEEDS,
   ...MASS_DEEDS,
   ...VERSION_DEEDS,
@@ -374,7 +379,8 @@ function refuse({ world, service, pick, random }: Target): void {
   const labels = [readyLabel(service, 'default'), DEVICE_LABEL, IMPLIED_LABEL, ...POOL_KEYS].map(
     (key) => `label:${key}`,
   );
-  world.faults.denied.set(pick([...labels, `taint:${notReadyTaint(service)}`]), world.nowMs + random() * 20_000);
+  const id = pick([...labels, `taint:${notReadyTaint(service)}`]);
+  world.faults.refuse(id, random() * 20_000, pick(['policy', 'webhook']));
 }
 
 function flap({ world, truth, service, random }: Target): void {
@@ -402,6 +408,7 @@ function withAgent(truth: NodeTruth, pick: Target['pick'], act: (agent: ModelAge
 }
 
 function nfd(world: World, truth: NodeTruth): void {
+  if (truth.wasReset) return;
   truth.nfd = !truth.nfd;
   const labels = truth.nfd ? { [DEVICE_LABEL]: 'true' } : {};
   const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: truth.name, labels } };

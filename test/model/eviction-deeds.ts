@@ -1,8 +1,16 @@
 import { readyLabel } from '@rollcall/common/well-known.ts';
 import type { Deed, Target } from './deeds.ts';
-import { labelOf, NODE_SERVICE_NAMES } from './node-services.ts';
+import {
+  conditionOf,
+  labelOf,
+  NODE_SERVICE_NAMES,
+  type NodeServiceObject,
+  PORTS,
+  renamedLabelOf,
+} from './node-services.ts';
 import { DEVICE_LABEL, IMPLIED_LABEL } from './rules.ts';
-import { SERVICE_NAMES } from './truth.ts';
+import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
+import type { World } from './world.ts';
 
 const REQUIRED = [
   ...SERVICE_NAMES.map((name) => readyLabel(name, 'default')),
@@ -35,6 +43,36 @@ export const EVICTION_DEEDS: Readonly<Record<string, Deed>> = {
     const pool = pick(['a', 'b']);
     world.setPoolLabels(pool, world.sets.has(pool) ? undefined : { 'pool.example/tier': 'gold' });
   }),
+  'a NodeService fails on a node, and is edited or deleted before pods are evicted': deed(
+    ({ world, truth, random, pick }) => {
+      const labels = world.nodes.get(truth.name)?.metadata.labels ?? {};
+      const service = pick([...world.services.values()]);
+      const key = service?.spec.publish.label;
+      if (key === undefined || labels[key] !== 'true') return;
+      const { name, spec } = service;
+      world.bindWorkload(pick(PODS), { node: truth.name, key, value: 'true' });
+      failOn(world, truth, service);
+      const label = renamedLabelOf(name);
+      const other = name === 'x' ? 'y' : 'x';
+      world.later(random() * 28_000, () => {
+        if (world.services.get(name)?.uid !== service.uid) return;
+        const writes = world.serviceWrites;
+        const act = pick(['delete', 'rename', 'deselect', 'hide', 'hand over'] as const);
+        if (act === 'delete') writes.delete(name);
+        if (act === 'rename') writes.set(name, { ...spec, publish: { ...spec.publish, label } });
+        if (act === 'deselect') writes.set(name, { ...spec, pool: 'c' });
+        if (act === 'hide') writes.set(name, { ...spec, publish: { condition: conditionOf(name) } });
+        if (act !== 'hand over') return;
+        writes.set(name, { ...spec, publish: { ...spec.publish, label } });
+        // The younger one is seen to pass, or nothing is seen of it.
+        writes.set(other, {
+          checks: { port: pick(PORTS) },
+          publish: { label: key },
+          ...(random() < 0.5 ? { pool: 'c' } : {}),
+        });
+      });
+    },
+  ),
   'a node with pods for a service is silent for a while': deed(({ world, truth, service, random, pick }) => {
     const key = readyLabel(service, 'default');
     // No scheduler binds a pod to a node without the label.
@@ -46,6 +84,15 @@ export const EVICTION_DEEDS: Readonly<Record<string, Deed>> = {
     });
   }),
 };
+
+/** All that the service checks fails. */
+function failOn(world: World, truth: NodeTruth, { spec: { checks } }: NodeServiceObject): void {
+  const { port, pods, csi, device } = checks;
+  if (port !== undefined) truth.ports[port] = false;
+  if (pods !== undefined) world.setPod(truth, pods, { ready: false, terminating: false });
+  if (csi) world.setCsiDrivers(truth, []);
+  if (device) truth.device = false;
+}
 
 function deed(act: (target: Target) => void): Deed {
   return { theme: 'eviction', act };

@@ -1,4 +1,9 @@
-import { FIELD_MANAGER, readyLabel, WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import {
+  FIELD_MANAGER,
+  KEYS_ANNOTATION,
+  readyLabel,
+  WITHDRAWN_LABELS_ANNOTATION,
+} from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
 import { LOOKED_MS } from './assignments.ts';
@@ -19,29 +24,23 @@ const BOTH_MS = LAG_MS + 500;
 const GONE_WITHIN_MS = 75_000;
 
 /**
- * How a node lost a value of a label, whether its service had been seen to fail, and whether the API server answered.
- * `mayBeOurs`: rollcall was about to remove it as well.
+ * How a node lost a value of a label, and whether the API server answered. `mayBeOurs`: rollcall was about to remove it
+ * as well. `isOfService`: it was listed as the label of one, or not at all.
  */
-type Loss = {
-  atMs: number;
-  isOurs: boolean;
-  mayBeOurs: boolean;
-  isSeen: boolean;
-  isAnswered: boolean;
-};
+type Loss = { atMs: number; isOurs: boolean; mayBeOurs: boolean; isOfService: boolean; isAnswered: boolean };
 
 /**
- * §5, §10: pods are evicted for a label that rollcall withdrew and that stayed away, and for no other; for labels of
- * services only where that is asked for, and then only where the service was seen to fail: not by silence, not by damping,
- * and not because of what was configured.
+ * §5, §10: pods are evicted for a label that rollcall withdrew and that stayed away, and for no other; for the label of a
+ * service only where that is asked for, and only while a service in force requests the label on the node and is seen to
+ * fail there: not by silence, not by damping, and not because of what was configured.
  */
 export class Evictions {
   readonly #world: World;
   /** By Node, label and value. */
   readonly #losses = new Map<string, Loss>();
-  /** When a service was last seen to fail, by Node and label. */
+  /** When a service in force that selects the node was last seen to fail, by Node and label. */
   readonly #failedMs = new Map<string, number>();
-  /** When a service that selects the node was last looked at and failed, by Node and label. */
+  /** The same where that is certain. */
   readonly #failingMs = new Map<string, number>();
   /** Since when pods have to go, by uid; and those that a PodDisruptionBudget kept, which are tried less often. */
   readonly #misplacedMs = new Map<string, number>();
@@ -87,7 +86,7 @@ export class Evictions {
     // Whoever leads by now knows of it only if the Node lists it.
     const isKnown = current && listedOn(current).includes(`${key}=${value}`);
     const isFailing = nowMs - (this.#failingMs.get(id) ?? Number.NEGATIVE_INFINITY) <= LOOKED_MS;
-    const isFor = !isOfService(key) || (evict?.readiness && isFailing);
+    const isFor = !isOfService(key) || !loss?.isOfService || (evict?.readiness && isFailing);
     return Boolean(isWithdrawn && loss.isAnswered && isKnown && isFor && decided && this.#isAnswered);
   }
 
@@ -109,8 +108,10 @@ export class Evictions {
     for (const [key, value] of Object.entries(had)) {
       if (has[key] === value) continue;
       const id = `${uid} ${key}`;
-      const loss = { atMs: nowMs, isOurs, mayBeOurs: isOurs };
-      this.#losses.set(`${id}=${value}`, { ...loss, isSeen: this.#isSeen(id), isAnswered: this.#isAnswered });
+      const origin = originOf(before, key) ?? '';
+      const isOfService = /^(gitpod|service:.*|)$/.test(origin);
+      const loss = { atMs: nowMs, isOurs, mayBeOurs: isOurs, isOfService, isAnswered: this.#isAnswered };
+      this.#losses.set(`${id}=${value}`, loss);
     }
   }
 
@@ -125,14 +126,17 @@ export class Evictions {
     if (metadata?.labels?.[key] === value && awayMs > DELAY_MS + LAG_MS) return `${what}, which is there`;
     if (!loss?.mayBeOurs) return `${what}, which rollcall did not withdraw`;
     if (awayMs < DELAY_MS) return `${what}, which was away for ${awayMs} ms`;
-    if (!isOfService(key)) return undefined;
+    if (!isOfService(key) || !loss.isOfService) return undefined;
     if (!this.#world.evict?.readiness) return `${what}, which is of a service`;
-    return loss.isSeen || this.#isSeen(id) ? undefined : `${what}, and nobody saw the service fail`;
+    const failedMs = this.#failedMs.get(id) ?? Number.NEGATIVE_INFINITY;
+    return nowMs - failedMs <= REASON_MS ? undefined : `${what}, which no service that fails there requests`;
   }
+}
 
-  #isSeen(id: string): boolean {
-    return this.#world.nowMs - (this.#failedMs.get(id) ?? Number.NEGATIVE_INFINITY) <= REASON_MS;
-  }
+/** What the list on a Node says a label is for. */
+function originOf(node: Node | undefined, key: string): string | undefined {
+  const list = JSON.parse(node?.metadata.annotations?.[KEYS_ANNOTATION] ?? '{}') as Record<string, string>;
+  return list[`label:${key}`];
 }
 
 /** Labels that rollcall lists as withdrawn, each as `KEY=VALUE`. */

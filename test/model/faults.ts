@@ -1,8 +1,16 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { KubeRequest } from '@rollcall/coordinator/kube/client.ts';
+import type { KubeRequest, KubeStatusError } from '@rollcall/coordinator/kube/client.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { Fate } from './api-server/client.ts';
+import { denied, invalid } from './api-server/refusals.ts';
 import { valueOn } from './sights.ts';
+
+const FIELDS: Readonly<Record<string, string>> = {
+  label: 'metadata.labels',
+  annotation: 'metadata.annotations',
+  taint: 'spec.taints',
+  condition: 'status.conditions',
+};
 
 /** A write that hangs ends within 10 s, and is repeated later and later. */
 const HUNG_MS = 40_000;
@@ -21,8 +29,10 @@ export class Faults {
   sporadic = 0;
   /** Of pools whose Nodes a webhook holds up, until when each write to them hangs. */
   readonly hanging = new Map<string, number>();
-  /** Of the keys that admission refuses (`label:KEY`, `taint:KEY`), until when. */
+  /** Of the keys that admission refuses (`label:KEY`, `taint:KEY`, `condition:TYPE`), until when. */
   readonly denied = new Map<string, number>();
+  /** Of these, the keys that it calls invalid, with the field. */
+  readonly #calledInvalid = new Set<string>();
 
   constructor(clock: Clock, random: () => number) {
     this.#clock = clock;
@@ -85,10 +95,20 @@ export class Faults {
     return this.#random() < 0.5 ? 'lost' : 'unanswered';
   }
 
-  /** Why admission refuses a change. */
-  refusal(before: Node, after: Node): string | undefined {
+  /** Admission refuses changes of a key for a while: a policy, or a webhook that calls the field invalid. */
+  refuse(id: string, forMs: number, by: 'policy' | 'webhook'): void {
+    this.denied.set(id, this.#clock.monotonic() + forMs);
+    if (by === 'webhook') this.#calledInvalid.add(id);
+    else this.#calledInvalid.delete(id);
+  }
+
+  /** What admission answers to a change. */
+  refusal(before: Node, after: Node): KubeStatusError | undefined {
+    const { name } = after.metadata;
     for (const [id, untilMs] of this.denied) {
-      if (this.#clock.monotonic() < untilMs && valueOn(before, id) !== valueOn(after, id)) return `no ${id}`;
+      if (this.#clock.monotonic() >= untilMs || valueOn(before, id) === valueOn(after, id)) continue;
+      if (!this.#calledInvalid.has(id)) return denied(name, `no ${id}`);
+      return invalid(name, [{ reason: 'FieldValueInvalid', field: FIELDS[id.slice(0, id.indexOf(':'))] ?? '' }]);
     }
     return undefined;
   }

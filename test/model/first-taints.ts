@@ -59,7 +59,7 @@ export class FirstTaints {
     const [noted, notedBefore] = [notedOn(node), notedOn(before)];
     for (const { uid } of this.#world.services.values())
       if (notedBefore[uid] !== undefined && noted[uid] === undefined) return `${notedBefore[uid]} is noted no more`;
-    for (const service of inForce(this.#world.services.values())) {
+    for (const service of inForce(this.#world)) {
       const text = textOf(service);
       const isNew = text !== undefined && hasTaint(node, service) && !hasTaint(before, service);
       if (!isNew || this.#proven.has(`${service.uid} ${text}`)) continue;

@@ -17,6 +17,7 @@ const STEPS = 24;
 const GATES: readonly ReadinessGate[] = ['label', 'taint', 'both'];
 /** Themes that take larger fleets, and have histories of their own. */
 const OF_FLEETS: readonly Deed['theme'][] = ['versions', 'hanging'];
+const HAVE_SERVICES: readonly Deed['theme'][] = ['node-services', 'mass', 'eviction', 'claims'];
 const PAUSES_MS = [0, 5, 50, 400, 1000, 3000, 8000, 20_000, 45_000, 130_000];
 
 /** Of few themes, since what goes wrong often takes several deeds of a kind. */
@@ -36,7 +37,7 @@ function mixedHistoryOf(seed: number): History {
   const deeds = allowed.filter((name) => chosen.includes(DEEDS[name]?.theme ?? 'services') && random() < 0.7);
   const pauses = PAUSES_MS.slice(0, 3 + Math.floor(random() * (PAUSES_MS.length - 2)));
   // A large fleet costs five times as much.
-  const isLarge = chosen.includes('mass') && random() < 0.4;
+  const isLarge = chosen.includes('mass') && !chosen.includes('claims') && random() < 0.4;
   const nodes = Array.from({ length: 1 + Math.floor(random() * 3) + (isLarge ? 10 : 0) }, () => ({
     pool: pick(['a', 'a', 'b']),
     forWorkspaces: random() < 0.8,
@@ -53,9 +54,10 @@ function mixedHistoryOf(seed: number): History {
   const evict = { readiness: random() < 0.5 };
   const world = {
     ...{ gate, nodes },
-    ...(chosen.includes('node-services') || chosen.includes('mass') ? { nodeServices } : {}),
+    ...(HAVE_SERVICES.some((theme) => chosen.includes(theme)) ? { nodeServices } : {}),
     ...(chosen.includes('startup-gate') ? { startupGate } : {}),
     ...(chosen.includes('eviction') ? { evict } : {}),
+    ...(chosen.includes('claims') ? { sharedLabels: true } : {}),
   };
   return { seed, world, steps };
 }

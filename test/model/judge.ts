@@ -177,7 +177,7 @@ export class Judge {
       this.#evictions.look(truth, readyLabel(service, 'default'), seen.verdict);
       verdicts.set(service, this.#falls.look(truth, seen));
     }
-    for (const service of inForce(world.servicesAreKnown ? world.services.values() : [])) {
+    for (const service of world.servicesAreKnown ? inForce(world) : []) {
       if (!isSelected(world, truth, service)) continue;
       const { name, uid, generation } = service;
       const judged = {

@@ -64,9 +64,9 @@ export class NodeServiceWrites {
   }
 
   #tell(object: NodeServiceObject, gone: boolean): void {
-    const { nowMs, services, configured, processes } = this.#world;
+    const { nowMs, configured, processes } = this.#world;
     const forMs = nowMs - (this.#inForceSinceMs.get(object.uid) ?? nowMs);
-    const uids = inForce(services.values()).map(({ uid }) => uid);
+    const uids = inForce(this.#world).map(({ uid }) => uid);
     this.#inForceSinceMs = new Map(uids.map((uid) => [uid, this.#inForceSinceMs.get(uid) ?? nowMs]));
     // No label leaves for an object that was not in force, and one that was for a moment may not have been seen in force.
     if (forMs > LAG_MS) configured.set(`service ${object.name}`, nowMs);

@@ -40,12 +40,18 @@ export type NodeServiceObject = {
 export const PUBLISHED_IDS: readonly string[] = NODE_SERVICE_NAMES.flatMap((name) => [
   `label:${labelOf(name)}`,
   `label:other.example/${name}`,
+  `label:${renamedLabelOf(name)}`,
   `taint:${taintOf(name)}`,
   `condition:${conditionOf(name)}`,
 ]);
 
 export function labelOf(name: string): string {
   return `svc.example/${name}`;
+}
+
+/** Another label that it may publish. */
+export function renamedLabelOf(name: string): string {
+  return `svc.example/${name}-renamed`;
 }
 
 export function taintOf(name: string): string {

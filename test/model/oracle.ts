@@ -10,13 +10,14 @@ import {
   WITHDRAWN_LABELS_ANNOTATION,
 } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
+import { inForce } from './acceptance.ts';
 import { guardWants } from './blast-radius.ts';
 import { holdOn } from './node-holds.ts';
-import { POOL_LABEL } from './node-services.ts';
-import { isEditedLately, isOwnApply } from './ours.ts';
+import { idsOf, POOL_LABEL, PUBLISHED_IDS } from './node-services.ts';
+import { isEditedLately, isOwnApply, isUnknowable } from './ours.ts';
 import { PERSON } from './people.ts';
 import { wantPublished } from './published.ts';
-import { CORAL_LABEL, COUNT_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL, POOL_KEYS } from './rules.ts';
+import { CORAL_LABEL, COUNT_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL, POOL_KEYS, SHARED } from './rules.ts';
 import type { Hearing } from './silence.ts';
 import { wantStarted } from './startup.ts';
 import { wantGate } from './startup-gate.ts';
@@ -49,13 +50,25 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   wants.set(`label:${DEVICE_LABEL}`, truth.nfd ? 'true' : device);
   wants.set(`label:${IDENTITY_LABEL}`, device);
   wants.set(`label:${COUNT_LABEL}`, device === 'true' ? '1' : device);
-  const keyed = [...poolKeys(world, truth, node), ...impliedKeys(world, truth, node, device)];
+  const ofServices = new Set(inForce(world).flatMap(({ spec }) => idsOf(spec)));
+  const keyed = [...poolKeys(world, truth, node, ofServices), ...impliedKeys(world, truth, node, device)];
   for (const { id, want } of keyed) {
+    // What no pool or rule wants was decided with the services.
+    if (ofServices.has(id) || (want === undefined && PUBLISHED_IDS.includes(id) && wants.has(id))) continue;
+    // Until NodeServices are known, a key may be one of theirs.
+    if (!world.servicesAreKnown && PUBLISHED_IDS.includes(id)) {
+      wants.set(id, ANY);
+      continue;
+    }
     // What a person changed a moment before we let go of it may have become theirs.
     const isLate = isEditedLately(world, truth, id);
     // An implied label is let go of, not removed: it stays where a person has it, too.
-    const isTheirs = id === `label:${IMPLIED_LABEL}` && isOwnedByPerson(node, IMPLIED_LABEL);
-    const isLetGo = want === undefined ? isLate || isTheirs : isTheirs && world.isMuddled(truth.name);
+    const isImplied = world.rules.labels.has(id.slice('label:'.length));
+    const isTheirs = isImplied && isOwnedByPerson(node, id.slice('label:'.length));
+    const isLetGo =
+      want === undefined
+        ? isLate || isTheirs || isUnknowable(world, truth, id)
+        : isTheirs && world.isMuddled(truth.name);
     if (isLetGo && !truth.claims.has(id)) truth.claims.set(id, 'open');
     if (truth.claims.get(id) !== 'foreign') wants.set(id, truth.claims.get(id) === 'open' ? ANY : want);
   }
@@ -99,12 +112,18 @@ function wantService(wants: Map<string, Want>, { world, truth, node, service, ve
   wants.set(`label:${label}`, truth.forWorkspaces ? lasting : undefined);
 }
 
-function poolKeys({ sets, nodes }: World, { name, claims }: NodeTruth, { metadata }: Node): Keyed[] {
-  const asked = sets.get(metadata.labels?.[POOL_LABEL] ?? '')?.labels ?? {};
+function poolKeys(
+  { sets, nodes }: World,
+  { name, claims }: NodeTruth,
+  { metadata }: Node,
+  ofServices: ReadonlySet<string>,
+): Keyed[] {
+  const { labels = {} } = sets.get(metadata.labels?.[POOL_LABEL] ?? '') ?? {};
+  const asked = Object.fromEntries(Object.entries(labels).filter(([key]) => !ofServices.has(`label:${key}`)));
   const listed = keysIn(metadata.annotations?.[MANAGED_LABELS_ANNOTATION]);
   // A list that was written by what was seen before an answer was lost names less; what rollcall applied is ours still.
   const applied = [...nodes.ownersOf(name)].flatMap(([owner, fields]) =>
-    isOwnApply(owner) ? POOL_KEYS.filter((key) => fields.has(`label:${key}`)) : [],
+    isOwnApply(owner) ? [...POOL_KEYS, SHARED.byPool].filter((key) => fields.has(`label:${key}`)) : [],
   );
   const keys = [...new Set([...Object.keys(asked), ...listed, ...applied])];
   const ids = keys.map((key) => `label:${key}`);
@@ -116,11 +135,12 @@ function poolKeys({ sets, nodes }: World, { name, claims }: NodeTruth, { metadat
   ];
 }
 
-function impliedKeys({ rulesOn }: World, { nfd }: NodeTruth, { metadata }: Node, device: Want): Keyed[] {
-  const grounds = nfd || device === 'true' || metadata.labels?.[CORAL_LABEL] !== undefined;
-  const doubt = rulesOn && (device === HOLD || device === ANY);
-  const want = rulesOn && grounds ? 'true' : undefined;
-  return [{ id: `label:${IMPLIED_LABEL}`, want: want ?? (doubt ? ANY : undefined) }];
+function impliedKeys({ rulesOn, rules }: World, { nfd }: NodeTruth, { metadata }: Node, device: Want): Keyed[] {
+  const coral = rulesOn && metadata.labels?.[CORAL_LABEL] !== undefined ? 'true' : undefined;
+  const doubt = rulesOn && (device === HOLD || device === ANY) ? ANY : undefined;
+  const want = coral ?? (rulesOn && (nfd || device === 'true') ? 'true' : doubt);
+  const shared = rules.labels.has(SHARED.byRule) ? [{ id: `label:${SHARED.byRule}`, want: coral }] : [];
+  return [{ id: `label:${IMPLIED_LABEL}`, want }, ...shared];
 }
 
 /**

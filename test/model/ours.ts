@@ -1,4 +1,4 @@
-import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import { FIELD_MANAGER, KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { NodeWrite } from './api-server/nodes.ts';
 import { PUBLISHED_IDS } from './node-services.ts';
 import { changedKeys, valueOn } from './sights.ts';
@@ -13,14 +13,27 @@ export function isEditedLately({ nowMs }: World, { editedMs }: NodeTruth, id: st
   return nowMs - (editedMs.get(id) ?? Number.NEGATIVE_INFINITY) < EDIT_MS;
 }
 
+/** Whether an owner of fields stands for those that were there when managedFields were reset. */
+export function isBeforeFirstApply(owner: string): boolean {
+  return owner.startsWith('Update before-first-apply');
+}
+
 /** Whether an owner of fields is what rollcall applied, to the Node or to its status. */
 export function isOwnApply(owner: string): boolean {
   return owner.startsWith('Apply rollcall');
 }
 
+/** Whether nothing on the Node shows that a key is rollcall's: the list was removed, and managedFields were reset. */
+export function isUnknowable({ nodes }: World, { name, unlisted }: NodeTruth, id: string): boolean {
+  if (!unlisted.has(id)) return false;
+  return id.startsWith('taint:') || ![...nodes.ownersOf(name)].some(([owner, has]) => isOwnApply(owner) && has.has(id));
+}
+
 /** Keys of NodeServices are rollcall's from when it sets one until that is gone, whatever else is below the key of a taint. */
 export function noteOurs(truth: NodeTruth, { node, before, manager }: NodeWrite, nowMs: number): void {
   if (!before) return;
+  const list = node.metadata.annotations?.[KEYS_ANNOTATION];
+  for (const id of truth.unlisted) if (list?.includes(JSON.stringify(id))) truth.unlisted.delete(id);
   for (const id of changedKeys(before, node)) {
     const value = valueOn(node, id);
     const isPublished = PUBLISHED_IDS.includes(id);

@@ -1,3 +1,4 @@
+import { DO_NOT_DISRUPT, KEYS_ANNOTATION, SCALE_DOWN_DISABLED } from '@rollcall/common/well-known.ts';
 import type { Taint } from '@rollcall/coordinator/kube/objects.ts';
 import type { NodeTruth } from './truth.ts';
 import type { World } from './world.ts';
@@ -9,6 +10,27 @@ type Edits = { labels?: Record<string, string | null>; annotations?: Record<stri
 /** As `kubectl label --overwrite` and `kubectl annotate --overwrite` do. */
 export function edit(world: World, { name }: NodeTruth, metadata: Edits): void {
   world.nodes.patch({ kind: 'merge', name, manager: PERSON, body: { metadata } });
+}
+
+/** The list of rollcall's keys goes. */
+export function removeList(world: World, truth: NodeTruth): void {
+  const list = world.nodes.get(truth.name)?.metadata.annotations?.[KEYS_ANNOTATION] ?? '{}';
+  for (const id of Object.keys(JSON.parse(list) as object)) truth.unlisted.add(id);
+  edit(world, truth, { annotations: { [KEYS_ANNOTATION]: null } });
+}
+
+/** Nothing tells any more who set what, but for the list of rollcall's keys, which has no annotations. */
+export function resetManagedFields(world: World, truth: NodeTruth): void {
+  const { name, claims, ours, nfd } = truth;
+  // Nothing would show from then on whether a label of a device is NFD’s or ours.
+  if (nfd) return;
+  truth.wasReset = true;
+  world.nodes.patch({ kind: 'merge', name, manager: PERSON, body: { metadata: { managedFields: [{}] } } });
+  const { annotations = {} } = world.nodes.get(name)?.metadata ?? {};
+  for (const id of claims.keys()) claims.set(id, 'open');
+  for (const key of [SCALE_DOWN_DISABLED, DO_NOT_DISRUPT])
+    if (annotations[key] !== undefined) claims.set(`annotation:${key}`, 'open');
+  for (const id of ours.keys()) if (!annotations[KEYS_ANNOTATION]?.includes(JSON.stringify(id))) ours.delete(id);
 }
 
 /** As `kubectl taint --overwrite` does: a new taint goes before the others. */

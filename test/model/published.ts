@@ -2,7 +2,7 @@ import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { inForce } from './acceptance.ts';
 import { mayWait } from './first-taints.ts';
 import { idsOf, type NodeServiceObject, POOL_LABEL, PUBLISHED_IDS } from './node-services.ts';
-import { isEditedLately, isOwnApply } from './ours.ts';
+import { isBeforeFirstApply, isEditedLately, isOwnApply, isUnknowable } from './ours.ts';
 import { valueOn } from './sights.ts';
 import type { NodeTruth } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
@@ -25,12 +25,12 @@ export function wantPublished(
   wants: Map<string, Want>,
   { world, truth, verdicts }: { world: World; truth: NodeTruth; verdicts: ReadonlyMap<string, Verdict> },
 ): void {
-  const services = inForce(world.services.values());
+  const services = inForce(world);
   for (const id of PUBLISHED_IDS) {
     const service = services.find(({ spec }) => idsOf(spec).includes(id));
     const isTheirs = isOfRival(world, truth, id);
     if (isTheirs) truth.claims.set(id, 'foreign');
-    else if (service || truth.claims.get(id) === 'foreign') truth.claims.delete(id);
+    else if (service || (id.startsWith('condition:') && truth.claims.get(id) === 'foreign')) truth.claims.delete(id);
     if (isTheirs) continue;
     if (!world.servicesAreKnown) {
       // §10: what cannot be listed keeps what is there.
@@ -55,6 +55,7 @@ export function wantPublished(
 function wantGone(world: World, truth: NodeTruth, id: string): Want {
   const { name, ours, claims } = truth;
   if (id.startsWith('taint:') && isEditedLately(world, truth, id)) claims.set(id, 'open');
+  if (isUnknowable(world, truth, id)) return ANY;
   const node = world.nodes.get(name);
   const isOrphan =
     node &&
@@ -81,7 +82,9 @@ function taintWant({ value, effect }: { value: string; effect: string }, verdict
 /** §10: a condition whose entry another manager owns too is left out. */
 function isOfRival({ nodes }: World, { name }: NodeTruth, id: string): boolean {
   if (!id.startsWith('condition:')) return false;
-  return [...nodes.ownersOf(name)].some(([owner, fields]) => !isOwnApply(owner) && fields.has(id));
+  return [...nodes.ownersOf(name)].some(
+    ([owner, fields]) => !isOwnApply(owner) && !isBeforeFirstApply(owner) && fields.has(id),
+  );
 }
 
 function isListed({ nodes }: World, { name }: NodeTruth, id: string): boolean {

@@ -25,6 +25,12 @@ function historyFor(seed: number): History {
   return { ...history, world: { ...history.world, nodes, nodeServices: { x } }, steps };
 }
 
+/** Asks both coordinators everything about every node, in another order than that in which they are evaluated. */
+function query({ truths, processes }: World): void {
+  const names = [...truths.keys()].toReversed();
+  for (const { replica } of processes) for (const node of names) replica.query(node);
+}
+
 /** Every write, with its time. `asks`: whether people and kube-scheduler ask about every node all the time. */
 async function writesOf({ seed, world: options, steps }: History, asks: boolean): Promise<string[]> {
   const clock = new FakeClock();
@@ -32,11 +38,11 @@ async function writesOf({ seed, world: options, steps }: History, asks: boolean)
   const writes: string[] = [];
   const look = () => {
     world.agentsLook();
-    if (asks) world.query();
+    if (asks) query(world);
   };
   world.onWrite = (write) => {
     writes.push(`${world.nowMs} ${JSON.stringify(write)}`);
-    if (asks) world.query();
+    if (asks) query(world);
   };
   world.happened = look;
   const every = (): void => {

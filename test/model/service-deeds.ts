@@ -1,3 +1,4 @@
+import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Deed, Target } from './deeds.ts';
 import {
   CSI_DRIVER,
@@ -7,9 +8,20 @@ import {
   NODE_SERVICE_NAMES,
   type NodeServiceObject,
   PORTS,
+  PUBLISHED_IDS,
   taintOf,
 } from './node-services.ts';
-import { edit, removeCondition, rival, setStatus, taint, taintAsWell, untaint } from './people.ts';
+import {
+  claim,
+  removeCondition,
+  removeList,
+  resetManagedFields,
+  rival,
+  setStatus,
+  taint,
+  taintAsWell,
+  untaint,
+} from './people.ts';
 
 const STATUSES = ['True', 'False', 'Unknown'] as const;
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const;
@@ -91,7 +103,10 @@ export const SERVICE_DEEDS: Readonly<Record<string, Deed>> = {
     truth.device = !truth.device;
   }),
   'a person sets a published label': deed(({ world, truth, pick }) =>
-    edit(world, truth, { labels: { [labelOf(pick(NODE_SERVICE_NAMES))]: pick(['true', 'false', null]) } }),
+    claim(world, truth, {
+      ...{ kind: 'label', key: labelOf(pick(NODE_SERVICE_NAMES)), value: pick(['true', 'false', null]) },
+      list: KEYS_ANNOTATION,
+    }),
   ),
   'a person sets a published taint': deed(({ world, truth, pick }) => {
     const set = pick([taint, taintAsWell]);
@@ -105,6 +120,11 @@ export const SERVICE_DEEDS: Readonly<Record<string, Deed>> = {
   ),
   'a rival writes a published condition': deed(({ world, truth, pick }) =>
     rival(world, truth, conditionOf(pick(NODE_SERVICE_NAMES)), pick(STATUSES)),
+  ),
+  'the list of keys is removed': deed(({ world, truth }) => removeList(world, truth)),
+  'managedFields of a Node are reset': deed(({ world, truth }) => resetManagedFields(world, truth)),
+  'admission refuses a published key for a while': deed(({ world, pick, random }) =>
+    world.faults.refuse(pick(PUBLISHED_IDS), random() * 20_000, pick(['policy', 'webhook'])),
   ),
   'a published condition is removed': deed(({ world, truth, pick }) =>
     removeCondition(world, truth, conditionOf(pick(NODE_SERVICE_NAMES))),

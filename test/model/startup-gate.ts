@@ -33,12 +33,13 @@ export function gatesOpenMs({ startupGate, nodes, truths, termBeganMs, leaderPro
 
 /** A name is that of a service, which is not waited for where it is not for the node, or else a label. */
 function has(
-  { nodes, services, servicesAreKnown }: World,
+  world: World,
   { name }: NodeTruth,
   { required, verdicts }: { required: string; verdicts: ReadonlyMap<string, Verdict> },
 ): boolean | undefined {
+  const { nodes, servicesAreKnown } = world;
   if (!servicesAreKnown && !SERVICE_NAMES.includes(required as ServiceName)) return undefined;
-  const names = [...SERVICE_NAMES, ...inForce(services.values()).map((service) => service.name)];
+  const names = [...SERVICE_NAMES, ...inForce(world).map((service) => service.name)];
   if (!names.includes(required)) return nodes.get(name)?.metadata.labels?.[required] !== undefined;
   const verdict = verdicts.get(required);
   return verdict === 'open' ? undefined : verdict === undefined || verdict === 'ready';

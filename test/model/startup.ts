@@ -24,7 +24,7 @@ export function wantStarted(
   { world, truth, verdicts }: { world: World; truth: NodeTruth; verdicts: ReadonlyMap<string, Verdict> },
 ): void {
   const services = [...world.services.values()];
-  const accepted = new Set(inForce(services));
+  const accepted = new Set(inForce(world));
   const evaluated = services.map((service) => ({
     service,
     verdict: accepted.has(service) && verdicts.get(service.name),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Clock, type Moment, momentOf } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
@@ -10,7 +11,9 @@ import { NodeController, type PreparedPlan } from '@rollcall/coordinator/control
 import type { Subscribers } from '@rollcall/coordinator/controller/subscribers.ts';
 import { Evaluator } from '@rollcall/coordinator/decide/evaluator.ts';
 import { ChangeLog } from '@rollcall/coordinator/decide/intent/changes.ts';
-import type { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
+import { LabelOwners } from '@rollcall/coordinator/decide/label-owners.ts';
+import { reservedKeys } from '@rollcall/coordinator/decide/labelers/pool-keys.ts';
+import { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
 import { WhatIf, type WhatIfOptions } from '@rollcall/coordinator/decide/what-if.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
 import { LEASE_TIMING } from '@rollcall/coordinator/kube/election.ts';
@@ -29,7 +32,6 @@ import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/state/observed-workspace.ts';
 import { PodsByNamespace } from '@rollcall/coordinator/state/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/state/pool-label-sets.ts';
-import { NO_CLAIMS } from '@rollcall/coordinator/state/services/acceptance.ts';
 import type { ObservedNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
 import { ServiceRegistry } from '@rollcall/coordinator/state/services/service-registry.ts';
 import { Evictor } from '@rollcall/coordinator/subscribers/eviction/evictor.ts';
@@ -114,7 +116,13 @@ export class Replica {
   readonly #clock: Clock;
   /** Asks everything that people and kube-scheduler can ask about a node. */
   readonly query: (node: string) => void;
+  readonly #keys: KeyRegistry;
+  readonly #owners: LabelOwners;
+  /** The rules of the files, and those of them that are in force. */
+  readonly #files: () => RuleSet;
+  #ruleSet: RuleSet;
   #ruleLabels: ReadonlyMap<string, string>;
+  #listedRevision = -1;
   readonly #stopped = new AbortController();
   #leading = false;
   /** When it last renewed its Lease, by the clocks of its machine. */
@@ -140,14 +148,18 @@ export class Replica {
       conditions: true,
       allowedConditions: [],
       agentProbesPerSecond: PROBES_PER_SECOND,
-      impliedBy: (labels) => rules().dependents(labels),
-      claims: () => NO_CLAIMS,
+      impliedBy: (labels) =>
+        new Set([...rules().dependents(labels)].filter((key) => this.#owners.isOnNodes('label', key, 'rule:service'))),
+      claims: () => this.#owners,
       intolerantPod: () => undefined,
       podsRevision: () => servicePods.revision,
       clock,
       logger: LOGGER,
     });
-    serviceRegistry.onChange((uids) => this.#controller.servicesChanged(uids));
+    serviceRegistry.onChange((uids) => {
+      if (this.#settleRules()) this.#takeRules();
+      this.#controller.servicesChanged(uids);
+    });
     this.#serviceRegistry = serviceRegistry;
     const holds = new Holds(clock);
     holds.onChange({
@@ -179,7 +191,7 @@ export class Replica {
       servicePods,
       services,
       servicesKnown: () => serviceRegistry.known,
-      questions: () => rules().questions,
+      questions: () => [],
       poolLabels: [POOL_LABEL],
       windowMs: 30_000,
       guardPercent: 55,
@@ -187,13 +199,15 @@ export class Replica {
       allAnnotations: false,
       clock,
     });
+    const reserved = { forbiddenLabelDomains: [], poolsAllowedPrefixes: [], poolsRemovedLabels: [] };
+    this.#owners = new LabelOwners({ fleet, reserved: reservedKeys(new KeyRegistry(config), reserved), rules });
+    this.#files = rules;
+    this.#ruleSet = rules();
+    this.#keys = keys;
     const skipped = new SkippedKeys(clock);
     const labelerOptions: WhatIfOptions = {
-      ...{ services, keys, rules, startupGate: gateOptions },
+      ...{ services, keys, rules: () => this.#ruleSet, startupGate: gateOptions, ...reserved },
       serviceUids: () => serviceRegistry.uids,
-      forbiddenLabelDomains: [],
-      poolsAllowedPrefixes: [],
-      poolsRemovedLabels: [],
       deviceGrammar: { usb: BUS, pci: BUS },
       factLabels: [],
       eviction: evict && evictionFor({ evictReadiness: evict.readiness }, keys),
@@ -250,7 +264,7 @@ export class Replica {
       startupGate: gateOptions,
       changes,
       historyWentBack: () => {},
-      ownersChanged: () => serviceRegistry.judge(),
+      ownersChanged: () => this.#ownersChanged(),
     });
     const queries = new NodeQueries({ fleet, evaluator, skipped, changes, mayDecide, clock });
     const schedulerConfig = { scoreWeights: [], namespace: 'default', placing: { services: [] } };
@@ -264,7 +278,7 @@ export class Replica {
       nodeDocument(facts, services());
       queries.planOf(decision);
       this.#controller.prepare(node);
-      const proposal = { services: [], keys, rules: rules(), poolLabelSet: () => undefined };
+      const proposal = { services: [], keys, rules: this.#ruleSet, poolLabelSet: () => undefined };
       new WhatIf(labelerOptions, proposal, momentOf(clock)).changesOn(decision);
       [...serviceRegistry.propose(serviceRegistry.objects())];
       scheduling.explain({ metadata: { name: 'p', namespace: 'default', uid: 'p' }, spec: {} }, [node]).toArray();
@@ -317,6 +331,7 @@ export class Replica {
     this.#leadership.start(term, this.#renewed);
     void synced.then(() => {
       if (!this.#leading || this.#terms !== term) return;
+      this.#ownersChanged();
       this.#deciding = true;
       this.#fleet.markAll();
     });
@@ -346,7 +361,11 @@ export class Replica {
 
   /** Once a second. */
   tick(): void {
-    if (this.#deciding) this.#controller.tick();
+    if (!this.#deciding) return;
+    const { revision } = this.#fleet.listedOrigins;
+    if (revision !== this.#listedRevision) this.#ownersChanged();
+    this.#listedRevision = revision;
+    this.#controller.tick();
   }
 
   /** Whether this is the Node of that name, as far as it is known here. */
@@ -358,10 +377,37 @@ export class Replica {
     return this.#fleet.accept(report, identity).reply;
   }
 
-  rulesChanged(rules: RuleSet): void {
+  rulesChanged(): void {
     this.#serviceRegistry.judge();
-    this.#controller.rulesChanged(this.#ruleLabels, rules.labels);
-    this.#ruleLabels = rules.labels;
+    this.#settleRules();
+    this.#takeRules();
+  }
+
+  /** As `app/replica.ts` does. */
+  #ownersChanged(): void {
+    this.#serviceRegistry.judge();
+    if (this.#settleRules()) this.#takeRules();
+  }
+
+  #takeRules(): void {
+    const { labels } = this.#ruleSet;
+    this.#controller.rulesChanged(this.#ruleLabels, labels);
+    this.#ruleLabels = labels;
+  }
+
+  #settleRules(): boolean {
+    this.#keys.setOwners(this.#owners.owners());
+    const isRefused = this.#owners.refusedLines(this.#serviceRegistry.services(), (label) =>
+      this.#keys.refusal('rule', 'label', label),
+    );
+    const before = this.#ruleSet;
+    const files = this.#files();
+    const kept = files.rules.map((rule) => ({
+      ...rule,
+      conditions: rule.conditions?.filter((condition) => isRefused(rule, condition) === undefined),
+    }));
+    this.#ruleSet = isDeepStrictEqual(kept, files.rules) ? files : new RuleSet(kept);
+    return !isDeepStrictEqual(before.rules, this.#ruleSet.rules);
   }
 
   node(event: 'ADDED' | 'MODIFIED' | 'DELETED', node: Node): void {

@@ -57,6 +57,10 @@ export type NodeTruth = {
   said: Said | undefined;
   /** Keys of NodeServices that rollcall set and that were there ever since, with the value that it set last. */
   ours: Map<string, string>;
+  /** Keys (`kind:KEY`) that the list on the Node named when a person removed it, until it names them again. */
+  unlisted: Set<string>;
+  /** Its managedFields were reset. */
+  wasReset: boolean;
   /** Uids of NodeServices that the Node records as ready once. */
   started: Set<string>;
   /** NFD applies the label of the device as well. */
@@ -92,6 +96,8 @@ export function newTruth(node: Pick<NodeTruth, 'name' | 'uid' | 'forWorkspaces'>
     voices: new Map(),
     said: undefined,
     ours: new Map(),
+    unlisted: new Set(),
+    wasReset: false,
     started: new Set(),
     nfd: false,
     claims: new Map(),

@@ -11,6 +11,8 @@ export type WorldOptions = {
   startupGate?: readonly string[];
   /** Whether pods are evicted, and for labels of services as well. */
   evict?: { readiness: boolean };
+  /** Whether rules want the label of a NodeService, too. */
+  sharedLabels?: boolean;
   /** The version that agents report first. Without it, none reports one. */
   agentVersion?: string;
   dryRun?: boolean;

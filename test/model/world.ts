@@ -1,6 +1,7 @@
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
 import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { FIELD_MANAGER, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import type { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
 import type { KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import type { ReadinessGate } from '@rollcall/coordinator/model/services.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
@@ -16,7 +17,7 @@ import { type HeldPod, type NodeHoldObject, observedHold } from './node-holds.ts
 import { NodeServiceWrites } from './node-service-writes.ts';
 import { NODE_SERVICE_NAMES, type NodeServiceObject, POOL_LABEL } from './node-services.ts';
 import { noteOurs } from './ours.ts';
-import { NO_RULES, RULES } from './rules.ts';
+import { RULES, SHARING_RULES } from './rules.ts';
 import { contentOf, podOf, saidBy } from './sights.ts';
 import { startedOn } from './startup.ts';
 import type { AgentIdentity, Replica } from './system.ts';
@@ -47,6 +48,8 @@ export class World {
   readonly heldPods = new Map<string, HeldPod>();
   readonly workloads = new Workloads();
   rulesOn = true;
+  /** The rules of the files, while there are any. */
+  readonly rules: RuleSet;
   /** Of the agents that start from now on; `undefined` where no report names one. */
   agentVersion: string | undefined;
   wallClockJumped = false;
@@ -57,7 +60,8 @@ export class World {
   readonly faults: Faults;
   readonly processes: CoordinatorProcess[] = [];
   readonly #news: News;
-  #leader: number | undefined;
+  /** Which of the coordinators leads. */
+  leader: number | undefined;
   #serial = 0;
   onWrite: (write: NodeWrite) => void = () => {};
   /** A coordinator sends a request that may change something. */
@@ -72,7 +76,17 @@ export class World {
   requests = 0;
 
   constructor(
-    { gate, nodes, nodeServices, startupGate, evict, agentVersion, dryRun = false, keepsLedger = false }: WorldOptions,
+    {
+      gate,
+      nodes,
+      nodeServices,
+      startupGate,
+      evict,
+      agentVersion,
+      sharedLabels,
+      dryRun = false,
+      keepsLedger = false,
+    }: WorldOptions,
     clock: FakeClock,
     random: () => number,
   ) {
@@ -81,6 +95,7 @@ export class World {
     this.faults = new Faults(clock, random);
     this.#news = new News(clock);
     this.gate = gate;
+    this.rules = sharedLabels ? SHARING_RULES : RULES;
     this.startupGate = startupGate;
     this.evict = evict;
     this.agentVersion = agentVersion;
@@ -111,7 +126,7 @@ export class World {
   }
 
   get leaderProcess(): CoordinatorProcess | undefined {
-    return this.#leader === undefined ? undefined : this.processes[this.#leader];
+    return this.leader === undefined ? undefined : this.processes[this.leader];
   }
 
   /** Whether the leader has listed NodeServices. */
@@ -127,16 +142,6 @@ export class World {
   jumpWallClock(deltaMs: number): void {
     this.wallClockJumped = true;
     this.clock.jumpWallClock(deltaMs);
-  }
-
-  get leader(): number | undefined {
-    return this.#leader;
-  }
-
-  /** Asks both coordinators everything about every node, in another order than that in which they are evaluated. */
-  query(): void {
-    const names = [...this.truths.keys()].toReversed();
-    for (const { replica } of this.processes) for (const node of names) replica.query(node);
   }
 
   /** Until when what was begun goes on. */
@@ -234,7 +239,7 @@ export class World {
       name: pool,
       namespace: 'rollcall',
       generation: (before?.generation ?? 0) + 1,
-      createdAt: '2026-01-01T00:00:00Z',
+      createdAt: before?.createdAt ?? new Date(Math.floor(this.clock.now() / 1000) * 1000).toISOString(),
       pool,
       labels: labels ?? {},
       status: undefined,
@@ -259,7 +264,7 @@ export class World {
     this.configured.set('rules', this.nowMs);
     this.heardByAll('rules');
     for (const { replica, clock } of this.processes) {
-      const tell = () => replica.rulesChanged(this.rulesOn ? RULES : NO_RULES);
+      const tell = () => replica.rulesChanged();
       if (clock.isSuspended) void clock.awake().then(tell);
       else tell();
     }
@@ -391,14 +396,14 @@ export class World {
   /** Ends the term, and begins another where a replica is to lead. */
   lead(next: number | undefined): void {
     const before = this.leaderProcess;
-    this.#leader = undefined;
+    this.leader = undefined;
     // One that is suspended does not learn of it.
     if (before && !before.clock.isSuspended) before.replica.standBy();
     const process = next === undefined ? undefined : this.processes[next];
     if (!process) return;
     process.clock.resume();
     process.replica.standBy();
-    this.#leader = next;
+    this.leader = next;
     this.termBeganMs = this.nowMs;
     for (const truth of this.truths.values()) {
       truth.voices.clear();
@@ -413,7 +418,7 @@ export class World {
   #renew(): void {
     for (const [index, { replica, clock }] of this.processes.entries()) {
       if (clock.isSuspended || !replica.leading) continue;
-      if (index === this.#leader) replica.renew();
+      if (index === this.leader) replica.renew();
       else replica.standBy();
     }
   }
@@ -421,10 +426,10 @@ export class World {
   /** One that stopped leading by itself begins another term within about 2 s. */
   #stopped(process: CoordinatorProcess): void {
     const index = this.processes.indexOf(process);
-    if (index !== this.#leader) return;
-    this.#leader = undefined;
+    if (index !== this.leader) return;
+    this.leader = undefined;
     this.later(2000 * this.random(), () => {
-      if (this.#leader === undefined) this.lead(index);
+      if (this.leader === undefined) this.lead(index);
     });
   }
 

@@ -32,7 +32,7 @@ afterAll(async () => {
 
 const labelOf = (name: string) => `example.com/${name}`;
 
-/** A service by the pods of an app, on the node of its own unless told. */
+/** A service by the pods of an app, on the node of that name by default. */
 function service(name: string, app: string, label: string, of = app): Promise<unknown> {
   const pods = { namespace: 'default', selector: { matchLabels: { app } } };
   const spec = { nodeSelector: { matchLabels: { of } }, checks: [{ name: 'pod', pods }], publish: { label } };

@@ -58,7 +58,7 @@ async function writeOthers(name: string, count: number): Promise<void> {
   }
 }
 
-test('labels are right soon after etcd went back, also where nobody changes the Node', {
+test('labels are right soon after etcd went back, also where nothing changes the Node', {
   timeout: 120_000,
 }, async () => {
   await node('fell', true);

@@ -1,4 +1,5 @@
 import { isAnnotationKey, isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
+import type { KubeStatusError } from '@rollcall/coordinator/kube/client.ts';
 import type { Node, NodeCondition, Taint } from '@rollcall/coordinator/kube/objects.ts';
 import {
   conflictsOf,
@@ -9,12 +10,13 @@ import {
   ownerId,
   ownersAfterApply,
   ownersAfterUpdate,
+  ownersBeforeApply,
   releasedBy,
   sameOwners,
   toManagedFields,
 } from './ownership.ts';
 import { type JsonPatchOperation, jsonPatch, mergePatch } from './patches.ts';
-import { denied, invalid, managerConflict, mayNotCreate, modified, notFound, unprocessable } from './refusals.ts';
+import { invalid, managerConflict, mayNotCreate, modified, notFound, unprocessable } from './refusals.ts';
 
 export type PatchKind = 'apply' | 'merge' | 'json';
 
@@ -51,8 +53,8 @@ type Stored = { node: Node; owners: Owners };
 export class ModelNodes {
   readonly #nodes = new Map<string, Stored>();
   readonly #onWrite: (write: NodeWrite) => void;
-  /** Says why a change is refused by a policy. */
-  admission: (before: Node, after: Node, manager: string) => string | undefined = () => undefined;
+  /** Returns the error with which admission refuses a change. */
+  admission: (before: Node, after: Node, manager: string) => KubeStatusError | undefined = () => undefined;
   #version = 1000;
   #uids = 0;
 
@@ -133,7 +135,7 @@ export class ModelNodes {
     const { node, owners } = patch.kind === 'apply' ? applied(found, patch) : updated(found, patch);
     validate(node, found.node);
     const refusal = this.admission(found.node, node, manager);
-    if (refusal !== undefined) throw denied(name, refusal);
+    if (refusal) throw refusal;
     const isSame = sameFields(node, found.node) && sameOwners(owners, found.owners);
     if (isSame) return found.node;
     if (patch.dryRun) return node;
@@ -163,10 +165,11 @@ function applied(found: Stored, { manager, subresource, body, force = false }: N
   const { metadata, status } = body as ApplyBody;
   const own = ownerId('Apply', manager, subresource);
   const wanted = fieldsOf(body as Node);
-  const conflicts = force ? [] : conflictsOf(found.owners, own, found.node, wanted);
+  const before = ownersBeforeApply(found.owners, found.node, subresource);
+  const conflicts = force ? [] : conflictsOf(before, own, found.node, wanted);
   if (conflicts.length > 0) throw managerConflict(conflicts.map((each) => ({ ...each, path: pathOf(each.field) })));
   requireVersion(found.node, metadata.resourceVersion);
-  const released = releasedBy(found.owners, own, wanted);
+  const released = releasedBy(before, own, wanted);
   const { labels, annotations } = found.node.metadata;
   const changed = withMetadata(found.node, {
     uid: metadata.uid ?? found.node.metadata.uid,
@@ -174,7 +177,7 @@ function applied(found: Stored, { manager, subresource, body, force = false }: N
     annotations: without({ ...annotations, ...metadata.annotations }, 'annotation:', released),
   });
   const node = subresource ? withConditions(changed, status?.conditions ?? [], released) : changed;
-  return { node, owners: ownersAfterApply(found.owners, own, found.node, node, wanted) };
+  return { node, owners: ownersAfterApply(before, own, found.node, node, wanted) };
 }
 
 /** A list by type: what is applied is merged into what is there, what is released goes, and what is new comes last. */

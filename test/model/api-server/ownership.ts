@@ -42,8 +42,29 @@ export function fieldsOf({ metadata, spec, status }: Partial<Node> & Pick<Node, 
   return fields;
 }
 
-/** What an update changes about ownership: the manager that changed a value owns it alone, and a removed value has no owner. */
+/**
+ * What an apply finds where managedFields are empty, since a person reset them: the API server gives all that is there to a
+ * manager of its own. Of the status that is known only to an apply to it.
+ */
+export function ownersBeforeApply(owners: Owners, node: Node, subresource: string | undefined): Owners {
+  if (owners.size > 0) return owners;
+  const isMeant = (field: Field) => field.startsWith('condition:') === (subresource === 'status') || isMetadata(field);
+  const fields = [...fieldsOf(node).keys()].filter(isMeant);
+  return fields.length > 0
+    ? new Map([[ownerId('Update', 'before-first-apply', subresource), new Set(fields)]])
+    : owners;
+}
+
+function isMetadata(field: Field): boolean {
+  return field.startsWith('label:') || field.startsWith('annotation:');
+}
+
+/**
+ * What an update changes about ownership: the manager that changed a value owns it alone, and a removed value has no
+ * owner. Where managedFields are empty, nothing is tracked before the next apply.
+ */
 export function ownersAfterUpdate(owners: Owners, own: string, before: Node, after: Node): Owners {
+  if (owners.size === 0) return owners;
   const [old, now] = [fieldsOf(before), fieldsOf(after)];
   const changed = [...now.keys()].filter((field) => old.get(field) !== now.get(field));
   const next = new Map([...owners].map(([id, fields]) => [id, without(fields, changed)]));
