@@ -51,12 +51,10 @@ export function guardWants(wants: Map<string, Want>, world: World, truth: NodeTr
 
 /** When no label is delayed any more. */
 export function delaysEndMs(world: World): number {
-  if (!isLarge(world)) return 0;
-  const { configured, termBeganMs, faults } = world;
-  if (configured.size === 0) return 0;
-  return (
-    Math.max(termBeganMs, faults.troubledUntilMs, faults.allHungUntilMs, ...configured.values()) + DELAY_MS + SLACK_MS
-  );
+  const { truths, termBeganMs, faults } = world;
+  const sinceMs = [...truths.values()].flatMap(({ leavingMs }) => [...leavingMs.values()]);
+  if (!isLarge(world) || sinceMs.length === 0) return 0;
+  return Math.max(termBeganMs, faults.troubledUntilMs, faults.allHungUntilMs, ...sinceMs) + DELAY_MS + SLACK_MS;
 }
 
 /** Fewer nodes lose nothing by a delay. */

@@ -53,8 +53,7 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   const ofServices = new Set(inForce(world).flatMap(({ spec }) => idsOf(spec)));
   const keyed = [...poolKeys(world, truth, node, ofServices), ...impliedKeys(world, truth, node, device)];
   for (const { id, want } of keyed) {
-    // What no pool or rule wants was decided with the services.
-    if (ofServices.has(id) || (want === undefined && PUBLISHED_IDS.includes(id) && wants.has(id))) continue;
+    if (ofServices.has(id) || (want === undefined && wants.get(id) === ANY)) continue;
     // Until NodeServices are known, a key may be one of theirs.
     if (!world.servicesAreKnown && PUBLISHED_IDS.includes(id)) {
       wants.set(id, ANY);
@@ -113,7 +112,7 @@ function wantService(wants: Map<string, Want>, { world, truth, node, service, ve
 }
 
 function poolKeys(
-  { sets, nodes }: World,
+  { sets, nodes, rules }: World,
   { name, claims }: NodeTruth,
   { metadata }: Node,
   ofServices: ReadonlySet<string>,
@@ -121,9 +120,10 @@ function poolKeys(
   const { labels = {} } = sets.get(metadata.labels?.[POOL_LABEL] ?? '') ?? {};
   const asked = Object.fromEntries(Object.entries(labels).filter(([key]) => !ofServices.has(`label:${key}`)));
   const listed = keysIn(metadata.annotations?.[MANAGED_LABELS_ANNOTATION]);
+  const mayAsk = rules.labels.has(SHARED.byRule) ? [...POOL_KEYS, SHARED.byPool] : POOL_KEYS;
   // A list that was written by what was seen before an answer was lost names less; what rollcall applied is ours still.
   const applied = [...nodes.ownersOf(name)].flatMap(([owner, fields]) =>
-    isOwnApply(owner) ? [...POOL_KEYS, SHARED.byPool].filter((key) => fields.has(`label:${key}`)) : [],
+    isOwnApply(owner) ? mayAsk.filter((key) => fields.has(`label:${key}`)) : [],
   );
   const keys = [...new Set([...Object.keys(asked), ...listed, ...applied])];
   const ids = keys.map((key) => `label:${key}`);
