@@ -1,4 +1,4 @@
-import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { KEYS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { ALLOWED_PREFIXES, idsOf, type NodeServiceObject, PROBES_PER_SECOND } from './node-services.ts';
 import type { World } from './world.ts';
 
@@ -47,10 +47,13 @@ function ownerOf(world: Claims, id: string, services: Iterable<NodeServiceObject
   return age.find(({ origin }) => listed.some((each) => each === origin || each.startsWith(`${origin}:s`))) ?? age[0];
 }
 
+/** Which labels are a pool's, the list of pools alone says. */
 function originsOf({ nodes }: Claims, id: string): string[] {
-  return nodes.all().flatMap(({ metadata }) => {
-    const list = JSON.parse(metadata.annotations?.[KEYS_ANNOTATION] ?? '{}') as Record<string, string>;
-    return list[id] ?? [];
+  return nodes.all().flatMap(({ metadata: { annotations = {} } }) => {
+    const list = JSON.parse(annotations[KEYS_ANNOTATION] ?? '{}') as Record<string, string>;
+    const isOfPool = annotations[MANAGED_LABELS_ANNOTATION]?.includes(JSON.stringify(id.slice('label:'.length)));
+    const origin = list[id] === 'pool' ? undefined : list[id];
+    return (isOfPool ? 'pool' : origin) ?? [];
   });
 }
 
