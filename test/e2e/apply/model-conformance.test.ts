@@ -66,8 +66,10 @@ type Draw = { random: () => number; pick: <T>(list: readonly T[]) => T };
 
 /** A request that some client might send: right, outdated, for another Node, or malformed. */
 function requestOf(name: string, node: Node | undefined, { random, pick }: Draw): NodePatch {
-  const kind = pick(['apply', 'apply', 'merge', 'json'] as const);
   const manager = pick(MANAGERS);
+  // As a person does whose Node is too large.
+  if (random() < 0.08) return { kind: 'merge', name, manager, body: { metadata: { managedFields: [{}] } } };
+  const kind = pick(['apply', 'apply', 'merge', 'json'] as const);
   const preconditions = {
     ...(random() < 0.5 ? { uid: random() < 0.85 ? (node?.metadata.uid ?? OTHER_UID) : OTHER_UID } : {}),
     ...(random() < 0.25 ? { resourceVersion: random() < 0.7 ? (node?.metadata.resourceVersion ?? '1') : '1' } : {}),
