@@ -153,7 +153,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     return { node: { name, uid, resourceVersion }, ...decision.plan, decision };
   }
 
-  sent({ decision }: PreparedPlan): () => void {
+  sent({ decision }: PreparedPlan): (isAnswered: boolean) => void {
     return this.#options.evaluator.sent(decision);
   }
 

@@ -178,16 +178,16 @@ export class Evaluator {
 
   /**
    * A request of the plan is in flight. It holds the places that it needs until the returned function is called: those of
-   * a request that was refused are free again.
+   * a request that was refused are free again. One that was not answered may have removed labels.
    */
-  sent({ node, evaluated, plan, guardRecords }: Decision): () => void {
+  sent({ node, evaluated, plan, guardRecords }: Decision): (isAnswered: boolean) => void {
     const { fleet, services } = this.#options;
     const { firstTaints, blastRadius } = this.#memory;
     for (const record of guardRecords.values()) record();
     const release = firstTaints.reserve(services(), evaluated.name, plan?.taints?.add ?? []);
-    return () => {
+    return (isAnswered) => {
       const labels = fleet.node(node.name)?.labels ?? {};
-      for (const key of plan?.withdrawal?.labels ?? []) {
+      for (const key of isAnswered ? (plan?.withdrawal?.labels ?? []) : []) {
         if (guardRecords.has(key) && labels[key] !== undefined) blastRadius.returned(node.name, key);
       }
       release();

@@ -30,8 +30,8 @@ export type WriteHandler<P extends NodePlan = NodePlan> = {
    * writer asks as often as it likes.
    */
   prepare: (nodeName: string) => P | undefined;
-  /** A request of the plan is in flight, until the returned function is called. */
-  sent: (plan: P) => () => void;
+  /** A request of the plan is in flight, until the returned function is called: with whether the API server answered. */
+  sent: (plan: P) => (isAnswered: boolean) => void;
   /** Nothing of the plan has to be written. */
   rested: (plan: P) => void;
   /** The API server answered a write that was made for this plan. Comes before the next `prepare`. */
@@ -69,7 +69,7 @@ type WriteAttempt<P extends NodePlan> = Step & {
   plan: P;
   seen: SeenNode | undefined;
   outcome: GateOutcome;
-  ended: () => void;
+  ended: (isAnswered: boolean) => void;
 };
 
 /** One Node, from the queue until nothing is left to write or it has to wait. */
@@ -110,7 +110,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
       const attempt = await this.#deps.limiter.run(this.#lane, (slot) => this.#writeNext(slot));
       if (!attempt || attempt === 'fenced') return { kind: 'dropped' };
       if (attempt === 'nothing') return this.#done();
-      const end = await this.#conclude(attempt).finally(attempt.ended);
+      const end = await this.#conclude(attempt).finally(() => attempt.ended(attempt.outcome.kind !== 'failed'));
       if (end) return end;
     }
     return { kind: 'retry', error: undefined };
@@ -132,7 +132,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     }
     const ended = this.#handler.sent(plan);
     const outcome = await this.#write(plan.node, step, slot).catch((error: unknown) => {
-      ended();
+      ended(false);
       throw error;
     });
     return { ...step, plan, seen, outcome, ended };
