@@ -23,10 +23,14 @@ export function isOwnApply(owner: string): boolean {
   return owner.startsWith('Apply rollcall');
 }
 
-/** Whether nothing on the Node shows that a key is rollcall's: the list was removed, and managedFields were reset. */
-export function isUnknowable({ nodes }: World, { name, unlisted }: NodeTruth, id: string): boolean {
+/**
+ * Whether nothing shows that a key is rollcall's alone: the list was removed, and managedFields were reset, or NodeServices
+ * are not known, of which it may be a key.
+ */
+export function isUnknowable({ nodes, serviceWrites }: World, { name, unlisted }: NodeTruth, id: string): boolean {
   if (!unlisted.has(id)) return false;
-  return id.startsWith('taint:') || ![...nodes.ownersOf(name)].some(([owner, has]) => isOwnApply(owner) && has.has(id));
+  if (id.startsWith('taint:') || serviceWrites.areLost) return true;
+  return ![...nodes.ownersOf(name)].some(([owner, has]) => isOwnApply(owner) && has.has(id));
 }
 
 /** Keys of NodeServices are rollcall's from when it sets one until that is gone, whatever else is below the key of a taint. */
