@@ -2,6 +2,7 @@ import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeSpec, ServiceToProbe } from '@rollcall/common/report.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { PROBE_KINDS } from './kinds.ts';
+import { LOOPBACK_HOST, loopbackLine } from './loopback-line.ts';
 import { formatTarget } from './probe.ts';
 import type { ProbePaths } from './probe-paths.ts';
 import { type AddressRules, refusalOf } from './target-rule.ts';
@@ -56,7 +57,9 @@ function watchedService(told: ToldService, options: ServiceListOptions): Watched
   const openLine = kind.prepare(spec, tools);
   if (typeof openLine === 'string') return { ...watched, refusal: openLine };
   const target = addressOf(kind, spec, told, options);
-  return typeof target === 'string' ? { ...watched, refusal: target } : { ...watched, ...timing, openLine, target };
+  if (typeof target === 'string') return { ...watched, refusal: target };
+  const isLoopback = 'host' in target && target.host === LOOPBACK_HOST;
+  return { ...watched, ...timing, openLine: isLoopback ? loopbackLine(openLine) : openLine, target };
 }
 
 /** Returns the target of a probe; a string says why there is none. */

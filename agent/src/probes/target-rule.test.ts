@@ -26,7 +26,7 @@ describe('refusalOf', () => {
     ['0.0.0.0', /unspecified/],
     ['::', /unspecified/],
     ['10.0.0.8', /neither to this node/],
-    ['localhost', /not an address/],
+    ['localhost.localdomain', /not an address/],
     ['metadata.google.internal', /not an address/],
   ])('refuses %s, also as the address of a pod', (host, reason) => {
     const told = /neither/.test(reason.source) ? PODS : [...PODS, host];
@@ -110,6 +110,12 @@ describe('refusalOf', () => {
     expect(refusalOf(target, [], { hostIp: '127.0.0.9', ownAddresses: [], ownPort: 8086 })).toBeUndefined();
     expect(refusalOf(target, [], IN_POD)).toMatch(/not on the network of the host/);
     expect(refusalOf({ host: '::1', port: 80 }, [], IN_POD)).toMatch(/not on the network of the host/);
+  });
+
+  it('takes localhost for the loopback addresses of both families', () => {
+    expect(refusalOf({ host: 'localhost', port: 80 }, [], ON_HOST)).toBeUndefined();
+    expect(refusalOf({ host: 'localhost', port: 8086 }, [], ON_HOST)).toMatch(/agent itself/);
+    expect(refusalOf({ host: 'localhost', port: 80 }, [], IN_POD)).toMatch(/not on the network of the host/);
   });
 
   it('refuses the port of the agent itself, and that one only where it is its own', () => {

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import type { ProbeTarget } from '@rollcall/common/report.ts';
+import { LOOPBACK_HOST } from './loopback-line.ts';
 import type { ProbeAddress } from './types.ts';
 
 /** What an agent knows of where it is. */
@@ -55,8 +56,8 @@ export function refusalOf(
   podAddresses: readonly string[],
   { hostIp, ownAddresses, ownPort }: AddressRules,
 ): string | undefined {
-  if (isIP(host) === 0) return host === hostIp ? undefined : 'it is not an address';
-  const isLoopback = holds(LOOPBACK, host);
+  if (isIP(host) === 0 && host !== LOOPBACK_HOST) return host === hostIp ? undefined : 'it is not an address';
+  const isLoopback = host === LOOPBACK_HOST || holds(LOOPBACK, host);
   const never = isLoopback ? undefined : NEVER_BY_RANGE.find(({ range }) => holds(range, host));
   if (never) return `it is ${never.what}`;
   if (port === ownPort && (isLoopback || isOneOf(ownAddresses, host))) return 'the agent itself listens there';
