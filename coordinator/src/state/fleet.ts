@@ -6,6 +6,7 @@ import { otherPoolsOf, poolOf } from '../model/pools.ts';
 import type { ConditionCheck, Service } from '../model/services.ts';
 import type { ReportIdentity, SessionResult } from './agent-sessions.ts';
 import { agentSignsOf } from './agent-signs.ts';
+import { withHistory } from './condition-history.ts';
 import { CsiNodes } from './csi-nodes.ts';
 import type { FreshnessTracker } from './freshness.ts';
 import { createIntern } from './intern.ts';
@@ -108,6 +109,7 @@ export class Fleet {
     this.#nodes = new NodeStore(
       (change) => this.#nodeChanged(change),
       (node) => this.#listener.versionChanged(node),
+      (previous, next) => withHistory(previous, next, momentOf(options.clock)),
     );
     this.servicePods = options.servicePods;
     this.servicePods.onChange({

@@ -13,13 +13,22 @@ export class NodeStore {
   readonly #nodes = new Map<string, ObservedNode>();
   readonly #onChange: (change: NodeChange) => void;
   readonly #onVersion: (name: string) => void;
+  readonly #settle: (previous: ObservedNode | undefined, next: ObservedNode) => ObservedNode;
   /** Names of the Nodes that were written since the pending list was requested. */
   #writtenMeanwhile: Set<string> | undefined;
 
-  /** `onVersion` is called when only the resourceVersion of a Node changed. */
-  constructor(onChange: (change: NodeChange) => void, onVersion: (name: string) => void = () => {}) {
+  /**
+   * `onVersion` is called when only the resourceVersion of a Node changed. `settle` returns what is stored of a Node, with
+   * what was learned from the one before.
+   */
+  constructor(
+    onChange: (change: NodeChange) => void,
+    onVersion: (name: string) => void = () => {},
+    settle: (previous: ObservedNode | undefined, next: ObservedNode) => ObservedNode = (_previous, next) => next,
+  ) {
     this.#onChange = onChange;
     this.#onVersion = onVersion;
+    this.#settle = settle;
   }
 
   get(name: string): ObservedNode | undefined {
@@ -78,8 +87,9 @@ export class NodeStore {
     return isNewer ? known : listed;
   }
 
-  #put(next: ObservedNode): void {
-    const previous = this.#nodes.get(next.name);
+  #put(seen: ObservedNode): void {
+    const previous = this.#nodes.get(seen.name);
+    const next = this.#settle(previous, seen);
     this.#nodes.set(next.name, next);
     if (!previous) this.#onChange({ name: next.name, next });
     else if (!sameObservation(previous, next)) this.#onChange({ name: next.name, previous, next });

@@ -1,6 +1,7 @@
 import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
 import { FIELD_MANAGER, KUBELET_CONDITIONS } from '@rollcall/common/well-known.ts';
 import type { ManagedFieldsEntry, Node, NodeCondition } from '../kube/objects.ts';
+import type { ConditionHistory } from './condition-history.ts';
 
 export type { NodeCondition };
 
@@ -8,6 +9,8 @@ export type { NodeCondition };
 export type ObservedCondition = Required<Omit<NodeCondition, 'lastHeartbeatTime'>> & {
   index: number;
   heartbeatMs?: number;
+  /** `undefined` before the Node is stored. */
+  history?: ConditionHistory;
 };
 
 /** The owners of the conditions of a Node, by type. */

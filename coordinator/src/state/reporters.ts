@@ -1,6 +1,7 @@
 import type { Moment } from '@rollcall/common/clock.ts';
 import { selects } from '../model/label-selector.ts';
 import { type ConditionCheck, conditionChecksOf, type Service } from '../model/services.ts';
+import { lastingOf } from './condition-history.ts';
 import { Census, SilenceGuards } from './guard.ts';
 import type { NodeRecord } from './node-record.ts';
 import type { ObservedCondition } from './observed-conditions.ts';
@@ -17,7 +18,7 @@ export type Doubt = { sinceMs: number | undefined; guard?: string | undefined };
 const NO_DOUBT: Doubt = { sinceMs: undefined };
 
 /** Why nothing vouches for a condition on a node, as a clause for people; `undefined` if something does. */
-export function doubtOf(check: ConditionCheck, sight: ConditionSight, wallMs: number): string | undefined {
+export function doubtOf(check: ConditionCheck, sight: ConditionSight, now: Moment): string | undefined {
   const { reporter, maxHeartbeatAgeMs, type } = check;
   if (reporter) {
     const pods = podsOfCheck({ pods: reporter }, sight.pods);
@@ -27,8 +28,9 @@ export function doubtOf(check: ConditionCheck, sight: ConditionSight, wallMs: nu
   }
   const condition = conditionIn(sight.conditions, type);
   if (maxHeartbeatAgeMs === undefined || !condition) return undefined;
-  const { heartbeatMs = Number.NEGATIVE_INFINITY } = condition;
-  if (wallMs - heartbeatMs <= maxHeartbeatAgeMs) return undefined;
+  const { heartbeatMs = Number.NEGATIVE_INFINITY, history } = condition;
+  const quietMs = history ? now.monotonicMs - history.heartbeatSeenMs : 0;
+  if (Math.max(now.wallMs - heartbeatMs, quietMs) <= maxHeartbeatAgeMs) return undefined;
   return heartbeatMs === Number.NEGATIVE_INFINITY
     ? 'it has no heartbeat'
     : `its last heartbeat is older than ${maxHeartbeatAgeMs / 1000} s`;
@@ -109,16 +111,16 @@ export class Reporters {
   }
 
   /** Remembers whether the condition is vouched for; `undefined` on a node that the check is not for. */
-  #judge({ check, service }: Asked, record: NodeRecord, { monotonicMs, wallMs }: Moment): Seen | undefined {
+  #judge({ check, service }: Asked, record: NodeRecord, now: Moment): Seen | undefined {
     const sight = this.#options.sight(record.name, check);
     if (!sight || !selects(service.nodeSelector, sight.labels)) return undefined;
     const memories = this.#memories.get(check.id) ?? new WeakMap<NodeRecord, Memory>();
     const memory = memories.get(record) ?? { sinceMs: undefined, wasVouched: false, phase: '' };
     this.#memories.set(check.id, memories.set(record, memory));
-    const isDoubted = doubtOf(check, sight, wallMs) !== undefined;
-    memory.sinceMs = isDoubted ? (memory.sinceMs ?? monotonicMs) : undefined;
+    const isDoubted = doubtOf(check, sight, now) !== undefined;
+    memory.sinceMs = isDoubted ? (memory.sinceMs ?? now.monotonicMs) : undefined;
     memory.wasVouched ||= !isDoubted;
-    return { record, memory, hasHeld: hasHeld(check, sight, wallMs) };
+    return { record, memory, lasting: lastingIn(check, sight, now) };
   }
 
   #look(asked: Asked, now: Moment): void {
@@ -135,14 +137,14 @@ export class Reporters {
     }
     const guardsBefore = new Map(seen.map(({ record }) => [record, guards.of(record.presence.pool)]));
     guards.decide(census);
-    for (const { record, memory, hasHeld } of seen) {
+    for (const { record, memory, lasting } of seen) {
       const guard = guards.of(record.presence.pool);
       // What the guard protected was not judged, and gets one window.
       const isReleased = guard === undefined && guardsBefore.get(record) !== undefined;
       if (isReleased && memory.sinceMs !== undefined) memory.sinceMs = nowMs;
       const { sinceMs } = memory;
       const doubt = sinceMs === undefined ? 'vouched' : (guard ?? (nowMs - sinceMs >= windowMs ? 'silent' : 'doubted'));
-      const phase = `${doubt} ${hasHeld}`;
+      const phase = `${doubt} ${lasting}`;
       if (phase !== memory.phase) onChange(record.name);
       memory.phase = phase;
     }
@@ -150,9 +152,10 @@ export class Reporters {
 }
 
 type Asked = { check: ConditionCheck; service: Service };
-type Seen = { record: NodeRecord; memory: Memory; hasHeld: boolean };
+type Seen = { record: NodeRecord; memory: Memory; lasting: string | undefined };
 
 /** Whether a condition has been as it is for long enough. */
-function hasHeld({ type, forMs }: ConditionCheck, { conditions }: ConditionSight, wallMs: number): boolean {
-  return wallMs >= Date.parse(conditionIn(conditions, type)?.lastTransitionTime ?? '') + forMs;
+function lastingIn({ type, forMs }: ConditionCheck, sight: ConditionSight, now: Moment): string | undefined {
+  const condition = conditionIn(sight.conditions, type);
+  return condition && lastingOf(condition, forMs, sight, now).state;
 }

@@ -69,15 +69,25 @@ test('is unknown while the conditions, or the pods of the reporter, are not know
 });
 
 test('passes only once it was so for long enough', () => {
-  expect(verdict({ check: { forMs: 600_000 } }).state).toBe('ready');
-  expect(verdict({ check: { forMs: 600_001 } })).toMatchObject({
+  const isNew = { seenMs: 0, isNew: true, sinceMs: Date.parse(SINCE), heartbeatSeenMs: 0 };
+  const conditions = [condition({ history: isNew })];
+  expect(verdict({ check: { forMs: 600_000 }, conditions }).state).toBe('ready');
+  expect(verdict({ check: { forMs: 600_001 }, conditions })).toMatchObject({
     state: 'not-ready',
     cause: 'evidence',
     reason: expect.stringContaining('it must be so for 600.001 s, which it will be at 2026-01-01T00:10:00'),
   });
-  expect(verdict({ check: { forMs: 1 }, conditions: [condition({ lastTransitionTime: null })] }).state).toBe(
-    'not-ready',
-  );
+  expect(
+    verdict({ check: { forMs: 1 }, conditions: [condition({ history: { ...isNew, sinceMs: undefined } })] }).state,
+  ).toBe('not-ready');
+});
+
+test('is unknown whether one whose beginning was not seen has lasted, unless the Node is younger', () => {
+  const conditions = [condition({ history: { seenMs: 0, isNew: false, sinceMs: NOW_MS, heartbeatSeenMs: 0 } })];
+  const at = (monotonicMs: number, createdAtMs = 0) =>
+    verdict({ check: { forMs: 20_000 }, conditions, monotonicMs, createdAtMs }).state;
+  expect([at(0), at(19_999), at(20_000)]).toEqual(['unknown', 'unknown', 'ready']);
+  expect(at(0, NOW_MS - 19_999)).toBe('not-ready');
 });
 
 const check = { reporter: REPORTER };

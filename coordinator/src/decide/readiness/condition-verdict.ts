@@ -2,6 +2,7 @@ import { clean } from '@rollcall/common/clean.ts';
 import type { Moment } from '@rollcall/common/clock.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import type { ConditionCheck } from '../../model/services.ts';
+import { lastingOf } from '../../state/condition-history.ts';
 import { conditionIn, doubtOf } from '../../state/reporters.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import type { Verdict } from './verdict.ts';
@@ -20,7 +21,7 @@ export function conditionVerdict(check: ConditionCheck, snapshot: NodeSnapshot, 
   if (reporter && !podsKnown(reporter.namespace)) {
     return { state: 'unknown', cause: 'unknown', reason: `the pods in ${reporter.namespace} have not been listed yet` };
   }
-  const doubt = doubtOf(check, snapshot, now.wallMs);
+  const doubt = doubtOf(check, snapshot, now);
   if (doubt !== undefined) {
     const { sinceMs = now.monotonicMs, guard } = snapshot.doubt(check.id);
     const reason = `nothing vouches for the condition ${type}: ${doubt}`;
@@ -34,16 +35,18 @@ export function conditionVerdict(check: ConditionCheck, snapshot: NodeSnapshot, 
     const state = MISSING[missing];
     return { state, cause: state === 'unknown' ? 'unknown' : 'evidence', reason: `the node has no condition ${type}` };
   }
-  const { lastTransitionTime, reason: word, message } = condition;
+  const { reason: word, message, lastTransitionTime, history } = condition;
   const whose = snapshot.conditionWriters.get(type);
   const by = whose === undefined ? '' : `, written by ${whose}`;
   // Others wrote it, and it ends in conditions and Events of ours.
   const why = clean([word, message].filter((each) => each !== '').join(': '));
-  const since = lastTransitionTime === null ? '' : ` since ${lastTransitionTime}`;
+  const sinceMs = history ? history.sinceMs : Date.parse(lastTransitionTime ?? '') || undefined;
+  const since = sinceMs === undefined ? '' : ` since ${rfc3339(sinceMs)}`;
   const reason = `the condition ${type} is ${condition.status}${since}${by}${why === '' ? '' : ` (${why})`}`;
   if (condition.status !== status) return { state: 'not-ready', cause: 'evidence', reason };
-  const readyMs = Date.parse(lastTransitionTime ?? '') + forMs;
-  if (forMs === 0 || now.wallMs >= readyMs) return { state: 'ready', cause: 'evidence', reason };
-  const until = Number.isNaN(readyMs) ? 'which is not known' : `which it will be at ${rfc3339(readyMs)}`;
-  return { state: 'not-ready', cause: 'evidence', reason: `${reason}; it must be so for ${forMs / 1000} s, ${until}` };
+  const lasting = lastingOf(condition, forMs, snapshot, now);
+  if (lasting.state === 'yes') return { state: 'ready', cause: 'evidence', reason };
+  const wait = `${reason}; it must be so for ${forMs / 1000} s, which it will be at ${rfc3339(lasting.readyMs)}`;
+  if (lasting.state === 'no') return { state: 'not-ready', cause: 'evidence', reason: wait };
+  return { state: 'unknown', cause: 'unknown', reason: `${wait} at the latest, since its beginning was not seen` };
 }
