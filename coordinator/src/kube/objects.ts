@@ -4,6 +4,8 @@ export type ManagedFieldsEntry = {
   manager?: string;
   operation?: 'Apply' | 'Update';
   subresource?: string;
+  /** RFC 3339. */
+  time?: string;
   fieldsV1?: Record<string, unknown>;
 };
 
@@ -32,11 +34,13 @@ export type NodeRequirement = { key: string; operator: string; values?: string[]
 
 export type NodeSelectorTerm = { matchExpressions?: NodeRequirement[]; matchFields?: NodeRequirement[] };
 
+export type NodeSelector = { nodeSelectorTerms?: NodeSelectorTerm[] };
+
 /** The requirements of a pod on its node. */
 export type NodeDemands = {
   nodeSelector?: Record<string, string>;
   affinity?: {
-    nodeAffinity?: { requiredDuringSchedulingIgnoredDuringExecution?: { nodeSelectorTerms?: NodeSelectorTerm[] } };
+    nodeAffinity?: { requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector };
   };
 };
 
@@ -93,13 +97,26 @@ export type CsiNode = KubeObject & {
 /** Something adverse about the storage behind a driver, as the driver reports it on this node. */
 export type StorageHealthCondition = { status: string; reason?: string; message?: string };
 
+/** One of three ways in which a ResourceSlice, or a device in it, reaches nodes. */
+export type SliceReach = { nodeName?: string; nodeSelector?: NodeSelector; allNodes?: boolean };
+
+/** Amounts by the name of the counter. */
+export type Counters = Record<string, { value: string }>;
+
+export type SliceDevice = SliceReach & {
+  taints?: { effect: string }[];
+  consumesCounters?: { counterSet: string; counters?: Counters }[];
+};
+
 /** The devices that a driver offers for dynamic resource allocation (resource.k8s.io/v1). */
 export type ResourceSlice = KubeObject & {
-  spec: {
+  spec: SliceReach & {
     driver: string;
-    nodeName?: string;
+    /** Each device says which nodes it reaches. */
+    perDeviceNodeSelection?: boolean;
     pool: { name: string; generation: number; resourceSliceCount: number };
-    devices?: { taints?: { effect: string }[] }[];
+    devices?: SliceDevice[];
+    sharedCounters?: { name: string; counters?: Counters }[];
   };
 };
 

@@ -326,7 +326,7 @@ export class Fleet {
       silenceMs: this.#options.windowMs,
       machine: record.machine?.machine,
       inventory: inventoryOf(
-        { shown: record.machine, allocatable: node.allocatable, declared: node.declared, ...this.onDemand.on(name) },
+        { shown: record.machine, node, ...this.onDemand.on(name) },
         this.#options.clock.monotonic(),
       ),
       pool: this.#poolOf(name),

@@ -3,6 +3,8 @@ import { gpus } from '../model/inventory/inventory.test-fixtures.ts';
 import { inventoryOf, Machines } from './machines.ts';
 import { nodeRecord } from './node-record.test-fixtures.ts';
 
+const NODE = { name: 'n', uid: 'u', createdAtMs: 0, labels: {} };
+
 const NO_DEVICES: [] = [];
 const machine = (cpu: number | string) => ({ devices: NO_DEVICES, facts: { cpu: String(cpu) } });
 const cpu = ({ machine: shown }: ReturnType<typeof nodeRecord>) => shown?.machine.facts['cpu'];
@@ -60,8 +62,8 @@ test('another answer, or another value of one, is a change', () => {
   });
   const first = answered('1');
   expect([first, first, answered('2')].map((each) => machines.take(n, each, 0))).toEqual([true, false, true]);
-  const nothing = { slices: undefined, nodeFeatures: undefined };
-  expect(inventoryOf({ shown: n.machine, allocatable: undefined, declared: undefined, ...nothing }, 0)).toMatchObject({
+  const nothing = { node: NODE, slices: undefined, nodeFeatures: undefined };
+  expect(inventoryOf({ shown: n.machine, ...nothing }, 0)).toMatchObject({
     ...{ answers, values: { 'nfd:local.feature.x': '2' } },
     ...{ nfd: undefined, dra: undefined },
   });
@@ -108,7 +110,12 @@ test('a driver that comes and goes is held back, and the node is looked at again
   }
   const shown = (nowMs: number) =>
     inventoryOf(
-      { shown: n.machine, allocatable: undefined, declared: undefined, slices: undefined, nodeFeatures: undefined },
+      {
+        shown: n.machine,
+        node: NODE,
+        slices: undefined,
+        nodeFeatures: undefined,
+      },
       nowMs,
     );
   expect([...shown(43_000).heldDrivers]).toEqual(['nvidia-gpu']);
@@ -136,7 +143,12 @@ test('of two drivers that are held back, the node is looked at when the first of
   }
   const held = (nowMs: number) => [
     ...inventoryOf(
-      { shown: n.machine, allocatable: undefined, declared: undefined, slices: undefined, nodeFeatures: undefined },
+      {
+        shown: n.machine,
+        node: NODE,
+        slices: undefined,
+        nodeFeatures: undefined,
+      },
       nowMs,
     ).heldDrivers,
   ];

@@ -6,7 +6,7 @@ import { mergedFeatures } from './node-features.ts';
 import type { NodeRecord } from './node-record.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { OnDemandOnNode } from './on-demand-objects.ts';
-import { draDevices } from './resource-slices.ts';
+import { draDevices, type SliceNode } from './resource-slices.ts';
 
 /** What an agent says of the machine itself. */
 export type Machine = Pick<ReportContent, 'devices' | 'unread' | 'facts' | 'answers' | 'values'>;
@@ -89,16 +89,15 @@ function isSame(a: Machine, b: Machine): boolean {
 }
 
 export type InventorySources = OnDemandOnNode & {
+  node: SliceNode & Pick<ObservedNode, 'allocatable' | 'declared'>;
   shown: ShownMachine | undefined;
-  allocatable: ObservedNode['allocatable'];
-  declared: ObservedNode['declared'];
 };
 
 const NONE: ReadonlyMap<string, readonly string[]> = new Map();
 
 /** What a node has, from all sources. `nowMs` is monotonic. */
 export function inventoryOf(sources: InventorySources, nowMs: number): Inventory {
-  const { shown, allocatable, declared, slices, nodeFeatures } = sources;
+  const { shown, slices, nodeFeatures, node } = sources;
   const { devices, machine } = shown ?? {};
   return {
     devices: devices && shownTally(devices, nowMs),
@@ -108,9 +107,9 @@ export function inventoryOf(sources: InventorySources, nowMs: number): Inventory
     facts: machine?.facts ?? {},
     answers: machine?.answers ?? {},
     values: machine?.values ?? {},
-    allocatable,
-    declared,
-    dra: slices && draDevices(slices),
-    nfd: nodeFeatures && mergedFeatures(nodeFeatures),
+    allocatable: node.allocatable,
+    declared: node.declared,
+    dra: slices && draDevices(slices, node),
+    nfd: nodeFeatures && mergedFeatures(nodeFeatures, node),
   };
 }

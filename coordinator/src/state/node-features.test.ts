@@ -26,6 +26,7 @@ describe('of a NodeFeature', () => {
     expect(observeNodeFeature(object, ['cpu.model.vendor_id'])).toEqual({
       ...{ uid: 'u', namespace: 'nfd', name: 'n', node: 'n' },
       features: { 'cpu.model.vendor_id': 'Intel' },
+      writtenMs: Number.POSITIVE_INFINITY,
     });
   });
 
@@ -54,8 +55,9 @@ describe('of a NodeFeature', () => {
 });
 
 describe('several NodeFeatures of a node', () => {
+  const NODE = { createdAtMs: 1000 };
   const named = (name: string, features: Features, namespace = 'nfd'): ObservedNodeFeature => {
-    return { uid: name, namespace, name, node: 'n', features };
+    return { uid: name, namespace, name, node: 'n', features, writtenMs: NODE.createdAtMs };
   };
 
   test('are merged in the order of their names, after the one of the worker', () => {
@@ -72,16 +74,21 @@ describe('several NodeFeatures of a node', () => {
       ...{ 'cpu.model.id': '3', 'cpu.model.family': '6', 'pci.device': 3 },
       ...{ 'a.b.c': 'x', 'd.e.f': true, 'g.h.i': '2' },
     };
-    expect(mergedFeatures([z, a, worker])).toEqual(merged);
-    expect(mergedFeatures([worker, z, a])).toEqual(merged);
+    expect(mergedFeatures([z, a, worker], NODE)).toEqual(merged);
+    expect(mergedFeatures([worker, z, a], NODE)).toEqual(merged);
   });
 
   test('of the same name come in the order of their namespaces', () => {
     const [one, two] = [named('a', { 'a.b.c': '1' }, 'one'), named('a', { 'a.b.c': '2' }, 'two')];
-    expect([mergedFeatures([one, two]), mergedFeatures([two, one])]).toEqual([two.features, two.features]);
+    expect([mergedFeatures([one, two], NODE), mergedFeatures([two, one], NODE)]).toEqual([two.features, two.features]);
+  });
+
+  test('count unless they were last written before the Node was created', () => {
+    const old = { ...named('a', { 'a.b.c': '1' }), writtenMs: NODE.createdAtMs - 1 };
+    expect(mergedFeatures([old, named('b', { 'd.e.f': '2' })], NODE)).toEqual({ 'd.e.f': '2' });
   });
 
   test('may be none', () => {
-    expect(mergedFeatures([])).toEqual({});
+    expect(mergedFeatures([], NODE)).toEqual({});
   });
 });

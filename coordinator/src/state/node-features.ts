@@ -1,9 +1,14 @@
 import type { NodeFeature } from '../kube/objects.ts';
 import { type Features, type FeatureValue, featureName } from '../model/inventory/feature-name.ts';
+import { lastWriteMs } from './last-write.ts';
 import type { OnNode } from './node-indexer.ts';
 
 /** What one NodeFeature says of a node, as far as rules ask for it. */
-export type ObservedNodeFeature = OnNode & { features: Features };
+export type ObservedNodeFeature = OnNode & {
+  features: Features;
+  /** When it was last written, by the wall clock. */
+  writtenMs: number;
+};
 
 const NODE_LABEL = 'nfd.node.kubernetes.io/node-name';
 /** Far more than a rule can ask for: no value of a label is as long. */
@@ -21,6 +26,7 @@ export function observeNodeFeature({ metadata, spec }: NodeFeature, names: reado
     name: metadata.name,
     node: metadata.labels?.[NODE_LABEL] ?? '',
     features: Object.fromEntries(found),
+    writtenMs: lastWriteMs(metadata),
   };
 }
 
@@ -45,11 +51,15 @@ function own<T>(record: Readonly<Record<string, T>> | undefined, key: string): T
 /**
  * What all NodeFeatures of a node say together, merged as NFD's master does: of what several name, the last one counts,
  * and instances are added up. The object of NFD's worker, which has the name of the node, comes first, the others by
- * name.
+ * name. Those that were last written before the Node was created are of an earlier one of its name.
  */
-export function mergedFeatures(objects: readonly ObservedNodeFeature[]): Features {
+export function mergedFeatures(
+  objects: readonly ObservedNodeFeature[],
+  { createdAtMs }: { createdAtMs: number },
+): Features {
   const merged: Record<string, FeatureValue> = {};
-  for (const { features } of [...objects].sort(byPrecedence)) {
+  const own = objects.filter(({ writtenMs }) => writtenMs >= createdAtMs);
+  for (const { features } of own.sort(byPrecedence)) {
     for (const [name, value] of Object.entries(features)) merged[name] = later(merged[name] ?? null, value);
   }
   return merged;

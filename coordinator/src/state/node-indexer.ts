@@ -1,6 +1,9 @@
 /** An object that is on a node, or on none (''). */
 export type OnNode = { uid: string; namespace: string; name: string; node: string };
 
+/** Stands in the place of a node for what may be for any of them; no Node has this name. */
+export const EVERY_NODE = '*';
+
 const NONE: readonly never[] = [];
 
 /** Watched objects, found by node. Those that are on no node are not in it. */

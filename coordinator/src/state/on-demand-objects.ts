@@ -1,31 +1,33 @@
 import type { ObservedNodeFeature } from './node-features.ts';
-import { NodeIndexer, type OnNode } from './node-indexer.ts';
+import { EVERY_NODE, NodeIndexer, type OnNode } from './node-indexer.ts';
 import type { ObservedResourceSlice } from './resource-slices.ts';
 
 /** Objects of nodes that are watched only while a rule asks for what they say. */
 export class OnDemandObjects<T extends OnNode> {
   readonly #onChange: (node: string) => void;
-  readonly #onKnown: () => void;
+  readonly #onEvery: () => void;
   #index: NodeIndexer<T>;
   #known = false;
 
-  /** `onKnown`: whether they are known is other than before. */
-  constructor(onChange: (node: string) => void, onKnown: () => void) {
+  /** `onEvery`: what is known of every node may be other than before. */
+  constructor(onChange: (node: string) => void, onEvery: () => void) {
     this.#onChange = onChange;
-    this.#onKnown = onKnown;
+    this.#onEvery = onEvery;
     this.#index = this.#empty();
   }
 
-  /** The objects of a node; `undefined` while they are not known. */
+  /** The objects of a node, and those that may be for any; `undefined` while they are not known. */
   on(node: string): readonly T[] | undefined {
-    return this.#known ? this.#index.on(node) : undefined;
+    if (!this.#known) return undefined;
+    const [own, shared] = [this.#index.on(node), this.#index.on(EVERY_NODE)];
+    return shared.length === 0 ? own : [...own, ...shared];
   }
 
   replace(all: readonly T[]): void {
     this.#index.replace(all);
     if (this.#known) return;
     this.#known = true;
-    this.#onKnown();
+    this.#onEvery();
   }
 
   upsert(object: T): void {
@@ -41,12 +43,14 @@ export class OnDemandObjects<T extends OnNode> {
     this.#index = this.#empty();
     if (!this.#known) return;
     this.#known = false;
-    this.#onKnown();
+    this.#onEvery();
   }
 
   #empty(): NodeIndexer<T> {
     return new NodeIndexer<T>((previous, next) => {
-      for (const node of new Set([previous, next].flatMap((each) => each?.node ?? []))) this.#onChange(node);
+      const nodes = new Set([previous, next].flatMap((each) => each?.node ?? []));
+      if (nodes.has(EVERY_NODE)) this.#onEvery();
+      else for (const node of nodes) this.#onChange(node);
     }, isAlike);
   }
 }
@@ -66,10 +70,10 @@ export class OnDemand {
   readonly slices: OnDemandObjects<ObservedResourceSlice>;
   readonly nodeFeatures: OnDemandObjects<ObservedNodeFeature>;
 
-  /** `onKnown`: whether some of it is known is other than before. */
-  constructor(onChange: (node: string) => void, onKnown: () => void) {
-    this.slices = new OnDemandObjects(onChange, onKnown);
-    this.nodeFeatures = new OnDemandObjects(onChange, onKnown);
+  /** `onEvery`: what is known of every node may be other than before. */
+  constructor(onChange: (node: string) => void, onEvery: () => void) {
+    this.slices = new OnDemandObjects(onChange, onEvery);
+    this.nodeFeatures = new OnDemandObjects(onChange, onEvery);
   }
 
   on(node: string): OnDemandOnNode {

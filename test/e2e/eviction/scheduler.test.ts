@@ -1,5 +1,5 @@
+import { meetsRequiredAffinity } from '@rollcall/coordinator/kube/node-affinity.ts';
 import type { NodeDemands, NodeRequirement, NodeSelectorTerm } from '@rollcall/coordinator/kube/objects.ts';
-import { meetsRequiredAffinity } from '@rollcall/coordinator/subscribers/eviction/misplaced-pods.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createNamespace, createNode, createPod, type PodObject } from '../../control-plane/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';

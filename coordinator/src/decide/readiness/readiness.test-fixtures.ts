@@ -65,8 +65,9 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
     machine: undefined,
     inventory: inventoryOf(
       {
-        ...{ shown: change.machine && shown(change.machine), allocatable: change.allocatable },
-        ...{ declared: undefined, slices: undefined, nodeFeatures: undefined },
+        shown: change.machine && shown(change.machine),
+        node: { name: 'n', uid: 'u', createdAtMs: 0, labels: {}, allocatable: change.allocatable, declared: undefined },
+        ...{ slices: undefined, nodeFeatures: undefined },
       },
       0,
     ),

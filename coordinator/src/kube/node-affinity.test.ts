@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { NodeDemands, NodeRequirement, NodeSelectorTerm } from '../../kube/objects.ts';
-import { meetsRequiredAffinity } from './misplaced-pods.ts';
+import { meetsRequiredAffinity } from './node-affinity.ts';
+import type { NodeDemands, NodeRequirement, NodeSelectorTerm } from './objects.ts';
 
 const node = { name: 'node-1', labels: { gpu: 'true', cores: '16', empty: '', zone: 'a' } };
 
