@@ -123,6 +123,7 @@ describe('a rule file', () => {
     ['nfd: kernel.loadedmodule.dummy', { kind: 'nfd', name: 'kernel.loadedmodule.dummy' }],
     ['nfd:local.feature.example.com/a.b', { kind: 'nfd', name: 'local.feature.example.com/a.b' }],
     ['nfd:pci.device', { kind: 'nfd', name: 'pci.device', test: SOME }],
+    ['nfd:vendor.anything', { kind: 'nfd', name: 'vendor.anything', test: SOME }],
     ['nfd:pci.device = 2', { kind: 'nfd', name: 'pci.device', test: { op: '=', bound: [2] } }],
     ['dra:gpu.nvidia.com >= 1', { kind: 'dra', name: 'gpu.nvidia.com', test: { op: '>=', bound: [1] } }],
   ])('may ask %s', (line, predicate) => {
@@ -146,6 +147,18 @@ describe('a rule file', () => {
     ['nfd:cpu.model.', 5, '"cpu.model." is not the name of a feature of NFD'],
     ['nfd:cpu.model.*', 5, '"cpu.model.*" is not the name of a feature of NFD'],
     ['a && nfd:', 10, '"" is not the name of a feature of NFD'],
+    [
+      'nfd:pci.device.device = 09c4',
+      5,
+      expect.stringMatching(/^NFD lists pci.device as instances, .*: nfd:pci.device >= 1$/),
+    ],
+    [
+      'nfd:kernel.loadedmodul.x',
+      5,
+      expect.stringMatching(/^NFD lists no feature kernel.loadedmodul, only .*kernel.loadedmodule/),
+    ],
+    ['nfd:cpu.model', 5, 'NFD lists cpu.model as elements: name one of them, as nfd:cpu.model.NAME'],
+    ['!nfd:rule.matched.x', 6, expect.stringMatching(/^NFD lists no feature rule.matched/)],
     ['nfd:pci.device >= two', 19, '"two" is not a number that fits here'],
     ['nfd:cpu.model.id = a b', 22, '"b" is not "&&", "=>" or the end of the line'],
     ['a => b c', 8, '"c" is not "&&", "=>" or the end of the line'],

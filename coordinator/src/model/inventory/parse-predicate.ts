@@ -2,6 +2,7 @@ import { ACCELERATORS } from '@rollcall/common/accelerators.ts';
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
 import { featureName } from './feature-name.ts';
 import { canMatch } from './glob.ts';
+import { undecidableFeature } from './nfd-features.ts';
 import type { Among, Order, Predicate } from './predicate.ts';
 import { quantityOf } from './quantity.ts';
 
@@ -50,6 +51,8 @@ function parseKind(kind: Kind, name: Token, tokens: Tokens): Predicate {
     case 'nfd': {
       const named = featureName(name.text);
       if (!named) throw new PredicateProblem(name, `${quoted(name.text)} is not the name of a feature of NFD`);
+      const problem = undecidableFeature(named);
+      if (problem !== undefined) throw new PredicateProblem(name, problem);
       if (named.element === undefined) return { kind, name: name.text, test: parseAmount(tokens, wholeNumber) ?? SOME };
       return { kind, name: name.text, ...parseFactTest(tokens) };
     }
