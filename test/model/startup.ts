@@ -29,10 +29,8 @@ export function wantStarted(
     service,
     verdict: accepted.has(service) && verdicts.get(service.name),
   }));
-  const listed = evaluated.filter(
-    ({ service, verdict }) => truth.started.has(service.uid) || (service.spec.startup && verdict === 'ready'),
-  );
-  const fresh = evaluated.filter(({ service }) => service.spec.startup && !truth.started.has(service.uid));
+  const listed = evaluated.filter(({ service, verdict }) => truth.started.has(service.uid) || verdict === 'ready');
+  const fresh = evaluated.filter(({ service }) => !truth.started.has(service.uid));
   // Of two, one may be recorded before the other.
   const isOpen =
     fresh.some(({ verdict }) => verdict === 'open') || fresh.filter(({ verdict }) => verdict === 'ready').length > 1;

@@ -296,7 +296,7 @@ test('a taint that no Node notes yet goes after its node has noted it, and opens
   const node = fleet.node('n');
   expect(node?.taints).toEqual([]);
   expect(node?.annotations['rollcall.dev/services-started']).toBe(
-    '{"node":"uid-n","taints":{"u":"example.com/no-a=true:NoSchedule"}}',
+    '{"node":"uid-n","services":{"ws-daemon":"u:1"},"taints":{"u":"example.com/no-a=true:NoSchedule"}}',
   );
   expect(told.filter((line) => line.startsWith('opened'))).toEqual([]);
 });

@@ -17,6 +17,24 @@ export function selects(selector: LabelSelector | undefined, labels: Labels): bo
   return requirementsOf(selector).every((requirement) => isMet(requirement, labels));
 }
 
+/**
+ * The same, where labels may still come to the node: why it is unknown whether the selector selects it, if it is. A label
+ * that is there decides at once.
+ */
+export function selectsYet(
+  selector: LabelSelector | undefined,
+  labels: Labels,
+  undecided: (key: string) => string | undefined,
+): boolean | { unknown: string } {
+  let unknown: string | undefined;
+  for (const requirement of requirementsOf(selector)) {
+    const doubt = Object.hasOwn(labels, requirement.key) ? undefined : undecided(requirement.key);
+    if (doubt !== undefined) unknown ??= `${requirement.key} is not decided: ${doubt}`;
+    else if (!isMet(requirement, labels)) return false;
+  }
+  return unknown === undefined ? true : { unknown };
+}
+
 /** The keys that a selector looks at. */
 export function keysOfSelector(selector: LabelSelector | undefined): string[] {
   return requirementsOf(selector).map(({ key }) => key);

@@ -11,7 +11,10 @@ const NONE: ReadonlyMap<string, string> = new Map();
 const NOTHING: Note = { node: undefined, services: NONE, taints: NONE };
 const parsed = new WeakMap<object, Note>();
 
-/** Uids of the NodeServices, by name, that the node itself says were ready on it once; none where it is of another Node. */
+/**
+ * The NodeServices, by name, that the node itself says were ready on it once, each with its uid and its generation at that
+ * time, as `startText` has it; none where it is of another Node.
+ */
 export function startedServices(node: Noted): ReadonlyMap<string, string> {
   return noteOf(node).services;
 }
@@ -55,14 +58,31 @@ export function taintText({ key, value, effect }: ServiceTaint): string {
   return `${key}=${value}:${effect}`;
 }
 
-/** Whether nodes note when the service was ready on them for the first time. */
-export function isStartNoted({ mode, startupDeadlineMs, origin }: Service): boolean {
+/** Whether anything depends now on when the service was ready on a node for the first time. */
+export function isStartAwaited({ mode, startupDeadlineMs, origin }: Service): boolean {
   return origin.kind === 'object' && (mode === 'Startup' || startupDeadlineMs !== undefined);
 }
 
-/** Whether a service was ready on the node once, by what the Node records; it is recorded where something depends on it. */
-export function wasReady({ name, origin }: Service, started: ReadonlyMap<string, string>): boolean {
-  return origin.kind === 'object' && started.get(name) === origin.uid;
+/** How a node notes that a service is ready on it for the first time: what it is now counts, whatever becomes of it. */
+export function startText({ uid, generation }: { uid: string; generation: number }): string {
+  return `${uid}:${generation}`;
+}
+
+/** The uid of a NodeService in such a note. */
+export function startedUid(text: string): string {
+  return text.split(':', 1)[0] ?? '';
+}
+
+/** The generation with which a service was ready on the node for the first time; `undefined` if it never was. */
+export function startedGeneration({ name, origin }: Service, started: ReadonlyMap<string, string>): number | undefined {
+  const text = started.get(name);
+  if (text === undefined || origin.kind !== 'object' || startedUid(text) !== origin.uid) return undefined;
+  return Number(text.slice(origin.uid.length + 1));
+}
+
+/** Whether a service was ready on the node once, by what the Node records. */
+export function wasReady(service: Service, started: ReadonlyMap<string, string>): boolean {
+  return startedGeneration(service, started) !== undefined;
 }
 
 /** Whether a service of mode Startup was ready on the node once, so that it is evaluated there no more. */

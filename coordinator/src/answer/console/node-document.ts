@@ -15,7 +15,7 @@ import type { EvaluatedNode } from '../../decide/labelers/labeler.ts';
 import type { Service } from '../../model/services.ts';
 import { lifecycleOf } from '../../state/observed-conditions.ts';
 import { podsOf } from '../../state/observed-pod.ts';
-import { isStartNoted, startedServices, wasReady } from '../../state/started-services.ts';
+import { isStartAwaited, startedServices, wasReady } from '../../state/started-services.ts';
 import type { LeftOutKey } from '../../write/skipped-keys.ts';
 import type { NodeFacts } from './node-queries.ts';
 
@@ -58,12 +58,12 @@ function acceleratorDocuments({ machine, inventory }: EvaluatedNode): Accelerato
   }));
 }
 
-/** `undefined` where the service was ready on the node once, or where that is not noted. */
+/** `undefined` where the service was ready on the node once, or where nothing depends on it. */
 export function startingDocument(service: Service, node: EvaluatedNode): StartingDocument | undefined {
   const { createdAtMs, readiness } = node;
   const { name, startupDeadlineMs } = service;
   const { state = 'ready' } = readiness.get(name) ?? {};
-  if (state === 'ready' || !isStartNoted(service) || wasReady(service, startedServices(node))) return undefined;
+  if (state === 'ready' || !isStartAwaited(service) || wasReady(service, startedServices(node))) return undefined;
   return {
     since: rfc3339(createdAtMs),
     ...(startupDeadlineMs === undefined ? {} : { deadline: rfc3339(createdAtMs + startupDeadlineMs) }),

@@ -185,14 +185,28 @@ test.each([
   expect(claimed(readiness)).toMatchObject([{ kind: 'condition', key: CONDITION, stance: 'present', value, news }]);
 });
 
-test('a service that is late has that reason while it is not ready; silence has its own', () => {
-  const reason = (readiness: Parameters<typeof claimed>[0]) => claimed(readiness)[0]?.news;
-  expect(reason({ state: 'not-ready', cause: 'evidence', isLate: true })).toMatchObject({
-    reason: 'StartupDeadlineExceeded',
-    message: 'mirror was not ready within its startupDeadline: because',
-    replacesText: true,
-  });
-  expect(reason({ state: 'not-ready', cause: 'silence', isLate: true })).toMatchObject({ reason: 'AgentSilent' });
+test.each([
+  ['not-ready', 'evidence'],
+  ['not-ready', 'silence'],
+  ['unknown', 'unknown'],
+] as const)('a service that is late has that reason, whatever is known of it now: %s by %s', (state, cause) => {
+  expect(claimed({ state, cause, isLate: true })).toMatchObject([
+    {
+      stance: 'present',
+      value: 'False',
+      news: {
+        reason: 'StartupDeadlineExceeded',
+        message: 'mirror was not ready within its startupDeadline: because',
+        replacesText: true,
+      },
+    },
+  ]);
+});
+
+test('the keys of a service stay as they are while it is unknown whether it applies to the node', () => {
+  expect(claimed({ state: 'unknown', cause: 'unknown', isUndecided: true }, { tier: 'lead' })).toMatchObject([
+    { stance: 'keep' },
+  ]);
 });
 
 test('a condition is held while the state is unknown, and not claimed where the service is not for the node', () => {

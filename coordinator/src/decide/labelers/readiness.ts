@@ -46,13 +46,13 @@ export function readinessLabeler(options: ReadinessOptions): Labeler {
 
 function claimsOf(service: Service, node: EvaluatedNode, options: ReadinessOptions): Claim[] {
   const { name, nodeSelector, publish, origin } = service;
-  if (!selects(nodeSelector, node.labels)) return formerClaims(service, node);
+  const readiness = node.readiness.get(name) ?? UNJUDGED;
+  if (!selects(nodeSelector, node.labels) && !readiness.isUndecided) return formerClaims(service, node);
   const claims: Claim[] = [];
   const isBuiltIn = origin.kind === 'built-in';
   const listed: Origin = isBuiltIn ? 'gitpod' : `service:${origin.uid}`;
   const own = { ownership: 'exclusive', origin: listed } as const;
   const { label, taint, condition } = publish;
-  const readiness = node.readiness.get(name) ?? UNJUDGED;
   if (label !== undefined) {
     const stand = labelStand(service, label, node, readiness);
     claims.push({ ...own, ...stand, kind: 'label', key: label, value: 'true' });
@@ -190,17 +190,17 @@ function conditionStand(
 ): Stand & Pick<Claim, 'value' | 'news'> {
   const { state, reason, cause, isLate } = readiness;
   const stand = standOf('condition', readiness);
-  if (state === 'unknown') return { ...stand, value: '' };
-  const value = statusOf(state, cause);
-  const isLateNews = isLate === true && value === 'False';
-  const said = isLateNews ? LATE : SAID[value];
+  // That it was never ready in time is known, whatever is known now.
+  if (state === 'unknown' && !isLate) return { ...stand, value: '' };
+  const value = isLate || state === 'unknown' ? 'False' : statusOf(state, cause);
+  const said = isLate ? LATE : SAID[value];
   const news = {
     reason: said.reason,
     message: `${service} ${said.what}: ${reason}`,
     at: rfc3339(node.createdAtMs + node.ageMs),
-    ...(isLateNews || node.textsDue ? { replacesText: true as const } : {}),
+    ...(isLate || node.textsDue ? { replacesText: true as const } : {}),
   };
-  return { ...stand, value, news };
+  return { ...stand, ...(isLate ? { stance: 'present' as const } : {}), value, news };
 }
 
 function statusOf(state: 'ready' | 'not-ready', cause: Cause): keyof typeof SAID {

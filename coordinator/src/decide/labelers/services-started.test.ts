@@ -47,72 +47,82 @@ function noted({
 
 test('a service of mode Startup is noted with its uid once it is ready, and stays so when it is not', () => {
   expect(noted({})).toBeUndefined();
-  const note = 'present {"node":"u","services":{"csi":"csi-uid"}}';
+  const note = 'present {"node":"u","services":{"csi":"csi-uid:1"}}';
   expect(noted({ ready: ['csi'] })).toBe(note);
-  expect(noted({ noted: { csi: 'csi-uid' } })).toBe(note);
+  expect(noted({ noted: { csi: 'csi-uid:1' } })).toBe(note);
 });
 
-test('a service with a startup deadline is noted as well', () => {
-  const services = [serviceOf('csi', { startupDeadlineMs: 1, origin: object('csi-uid') })];
-  const note = 'present {"node":"u","services":{"csi":"csi-uid"}}';
+test('a service that is checked all the time is noted as well: a startup deadline may be set later', () => {
+  const services = [serviceOf('csi', { origin: object('csi-uid') })];
+  const note = 'present {"node":"u","services":{"csi":"csi-uid:1"}}';
   expect(noted({ services })).toBeUndefined();
   expect(noted({ services, ready: ['csi'] })).toBe(note);
-  expect(noted({ services, noted: { csi: 'csi-uid' } })).toBe(note);
+  expect(noted({ services, noted: { csi: 'csi-uid:1' } })).toBe(note);
 });
 
 describe('a taint', () => {
   const taint = { key: 'example.com/no-csi', value: 'x', effect: 'NoSchedule' } as const;
   const services = [serviceOf('csi', { publish: { taint }, origin: object('csi-uid') })];
+  const service = '"services":{"csi":"csi-uid:1"}';
   const note = '{"node":"u","taints":{"csi-uid":"example.com/no-csi=x:NoSchedule"}}';
   const given = { services, others: ['csi-uid'], ready: ['csi'], taints: [taint] };
 
   test('is noted where the service is ready while the node has it, and stays noted', () => {
     expect(noted({ ...given, ready: [] })).toBeUndefined();
-    expect(noted(given)).toBe(`present ${note}`);
+    expect(noted(given)).toBe(`present ${note.replace('"taints"', `${service},"taints"`)}`);
     expect(noted({ ...given, ready: [], taints: [], text: note })).toBe(`present ${note}`);
     expect(noted({ ...given, services: [], text: note })).toBe(`present ${note}`);
     expect(noted({ ...given, services: [], others: [], known: false, text: note })).toBe(`present ${note}`);
   });
 
   test('is not noted where the node does not have it, where it is not known, and when its NodeService is gone', () => {
-    expect(noted({ ...given, taints: [] })).toBeUndefined();
-    expect(noted({ ...given, taints: [{ ...taint, value: 'y' }] })).toBeUndefined();
-    expect(noted({ ...given, taints: undefined })).toBeUndefined();
+    for (const taints of [[], [{ ...taint, value: 'y' }], undefined]) {
+      expect(noted({ ...given, taints })).toBe(`present {"node":"u",${service}}`);
+    }
     expect(noted({ services: [], text: note })).toBe('absent ');
   });
 
   test('is noted beside the services, and as it was last', () => {
     const startup = services.map((each): Service => ({ ...each, mode: 'Startup' }));
     expect(noted({ ...given, services: startup, text: note.replace('=x', '=old') })).toBe(
-      'present {"node":"u","services":{"csi":"csi-uid"},"taints":{"csi-uid":"example.com/no-csi=x:NoSchedule"}}',
+      'present {"node":"u","services":{"csi":"csi-uid:1"},"taints":{"csi-uid":"example.com/no-csi=x:NoSchedule"}}',
     );
   });
 });
 
 test('one of the same name that was there before is another', () => {
-  expect(noted({ noted: { csi: 'old' } })).toBe('absent ');
-  expect(noted({ noted: { csi: 'old' }, ready: ['csi'] })).toBe('present {"node":"u","services":{"csi":"csi-uid"}}');
+  expect(noted({ noted: { csi: 'old:1' } })).toBe('absent ');
+  expect(noted({ noted: { csi: 'old:1' }, ready: ['csi'] })).toBe(
+    'present {"node":"u","services":{"csi":"csi-uid:1"}}',
+  );
 });
 
-test('services that are evaluated all the time, or that are built in, are not noted', () => {
-  const services = [serviceOf('a', { origin: object('a') }), serviceOf('b', { mode: 'Startup' })];
-  expect(noted({ services, ready: ['a', 'b'] })).toBeUndefined();
+test('the generation with which it was ready first stays noted when it is edited', () => {
+  const services = [serviceOf('csi', { mode: 'Startup', origin: { ...object('csi-uid'), generation: 2 } })];
+  expect(noted({ services, ready: ['csi'], noted: { csi: 'csi-uid:1' } })).toContain('"csi":"csi-uid:1"');
+  expect(noted({ services, ready: ['csi'] })).toContain('"csi":"csi-uid:2"');
+});
+
+test('services that are built in are not noted', () => {
+  expect(noted({ services: [serviceOf('b', { mode: 'Startup' })], ready: ['b'] })).toBeUndefined();
 });
 
 test('one that exists stays noted whatever becomes of it, refused or evaluated on and on', () => {
-  const note = 'present {"node":"u","services":{"csi":"csi-uid"}}';
-  expect(noted({ services: [], others: ['csi-uid'], noted: { csi: 'csi-uid' } })).toBe(note);
+  const note = 'present {"node":"u","services":{"csi":"csi-uid:1"}}';
+  expect(noted({ services: [], others: ['csi-uid'], noted: { csi: 'csi-uid:1' } })).toBe(note);
   const services = [serviceOf('csi', { mode: 'Continuous', origin: object('csi-uid') })];
-  expect(noted({ services, others: ['csi-uid'], noted: { csi: 'csi-uid' } })).toBe(note);
-  expect(noted({ services: [], others: ['new'], noted: { csi: 'csi-uid' } })).toBe('absent ');
+  expect(noted({ services, others: ['csi-uid'], noted: { csi: 'csi-uid:1' } })).toBe(note);
+  expect(noted({ services: [], others: ['new'], noted: { csi: 'csi-uid:1' } })).toBe('absent ');
 });
 
 test('one that is gone is struck out, but not while not all services are known', () => {
-  expect(noted({ noted: { csi: 'csi-uid', gone: 'x' } })).toBe('present {"node":"u","services":{"csi":"csi-uid"}}');
-  expect(noted({ noted: { csi: 'csi-uid', gone: 'x' }, known: false })).toBe(
-    'present {"node":"u","services":{"csi":"csi-uid","gone":"x"}}',
+  expect(noted({ noted: { csi: 'csi-uid:1', gone: 'x:1' } })).toBe(
+    'present {"node":"u","services":{"csi":"csi-uid:1"}}',
   );
-  expect(noted({ ready: ['csi'], noted: { csi: 'old' }, known: false })).toBe(
-    'present {"node":"u","services":{"csi":"csi-uid"}}',
+  expect(noted({ noted: { csi: 'csi-uid:1', gone: 'x:1' }, known: false })).toBe(
+    'present {"node":"u","services":{"csi":"csi-uid:1","gone":"x:1"}}',
+  );
+  expect(noted({ ready: ['csi'], noted: { csi: 'old:1' }, known: false })).toBe(
+    'present {"node":"u","services":{"csi":"csi-uid:1"}}',
   );
 });

@@ -3,9 +3,10 @@ import type { Service } from '../../model/services.ts';
 import { hasTaint } from '../../state/observed-node.ts';
 import {
   formatStartedServices,
-  isStartNoted,
   provenTaints,
   startedServices,
+  startedUid,
+  startText,
   taintText,
   wasReady,
 } from '../../state/started-services.ts';
@@ -18,8 +19,8 @@ export type ServicesStartedOptions = {
 };
 
 /**
- * Notes on the node which services of mode Startup, or with a startup deadline, were ready there once: the former are not
- * evaluated there again, and the latter are never late. Notes also which taints the node had while their service was ready
+ * Notes on the node which NodeServices were ready there once, and with which generation: those of mode Startup are not
+ * evaluated there again, and those with a startup deadline are never late, be it set later. Notes also which taints the node had while their service was ready
  * there: from then on every node may get them. A note stays as long as its NodeService exists, whatever becomes of the
  * object meanwhile.
  */
@@ -36,14 +37,15 @@ export function servicesStartedLabeler({ services, serviceUids }: ServicesStarte
         const isReady = node.readiness.get(name)?.state === 'ready';
         if (isReady && publish.taint && hasTaint(node.taints, publish.taint))
           taints.set(origin.uid, taintText(publish.taint));
-        if (isStartNoted(service) && (isReady || wasReady(service, before))) started.set(name, origin.uid);
+        if (wasReady(service, before)) started.set(name, before.get(name) ?? '');
+        else if (isReady) started.set(name, startText(origin));
       }
       const exist = serviceUids();
       const isToStay = (uid: string) => exist.has(uid) || !node.servicesKnown;
-      for (const [name, uid] of before) if (!started.has(name) && isToStay(uid)) started.set(name, uid);
+      for (const [name, text] of before) if (!started.has(name) && isToStay(startedUid(text))) started.set(name, text);
       for (const [uid, taint] of provenTaints(node)) if (!taints.has(uid) && isToStay(uid)) taints.set(uid, taint);
       const value = formatStartedServices(node.uid, started, taints);
-      const reason = value ? 'lists services that were ready on the node once' : 'no service has to be ready only once';
+      const reason = value ? 'lists services that were ready on the node once' : 'no service was ready on the node';
       return ownNote(node, SERVICES_STARTED_ANNOTATION, { value, reason });
     },
   };

@@ -74,7 +74,7 @@ describe('a service with a startup deadline', () => {
   const origin = { kind: 'object', uid: 'x', generation: 1, createdAtMs: 0 } as const;
   const DEADLINE = { ...WS_DAEMON_SERVICE, origin, startupDeadlineMs: 60 * SECOND };
   const started = (uid: string) => ({
-    [SERVICES_STARTED_ANNOTATION]: JSON.stringify({ node: 'u', services: { 'ws-daemon': uid } }),
+    [SERVICES_STARTED_ANNOTATION]: JSON.stringify({ node: 'u', services: { 'ws-daemon': `${uid}:1` } }),
   });
   const begun = () => {
     const stage = tracked();
@@ -322,12 +322,15 @@ test('a service is evaluated on the nodes that it is for, and on no others', () 
 });
 
 test('a service of mode Startup that was ready on the node once is ready, whatever the evidence says', () => {
-  const origin = { kind: 'object', uid: 'x', generation: 1, createdAtMs: 0 } as const;
-  const { judge } = tracked([{ ...WS_DAEMON_SERVICE, mode: 'Startup', origin }]);
-  const started = JSON.stringify({ node: 'u', services: { 'ws-daemon': 'x' } });
-  expect(judge({ annotations: { 'rollcall.dev/services-started': started } }, false)).toMatchObject({
-    state: 'ready',
-    reason: 'it was ready on the node once, which is enough for the mode Startup',
-  });
-  expect(judge({}, false).state).toBe('not-ready');
+  const said = (generation: number) => {
+    const origin = { kind: 'object', uid: 'x', generation, createdAtMs: 0 } as const;
+    const { judge } = tracked([{ ...WS_DAEMON_SERVICE, mode: 'Startup', origin }]);
+    const started = JSON.stringify({ node: 'u', services: { 'ws-daemon': 'x:1' } });
+    expect(judge({}, false).state).toBe('not-ready');
+    const { state, reason } = judge({ annotations: { 'rollcall.dev/services-started': started } }, false);
+    return `${state}: ${reason}`;
+  };
+  const first = 'ready: it was ready on the node once, which is enough for the mode Startup: with generation 1';
+  expect(said(1)).toBe(first);
+  expect(said(2)).toBe(`${first}, and generation 2 was not checked there`);
 });

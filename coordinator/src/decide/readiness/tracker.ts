@@ -2,12 +2,12 @@ import type { Moment } from '@rollcall/common/clock.ts';
 import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { afterFall, type Damping, UNDAMPED } from '../../model/inventory/damping.ts';
-import { selects } from '../../model/label-selector.ts';
+import { selectsYet } from '../../model/label-selector.ts';
 import type { Service } from '../../model/services.ts';
 import type { NodeRecord } from '../../state/node-record.ts';
 import { lifecycleOf } from '../../state/observed-conditions.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
-import { hasStarted, startedServices, wasReady } from '../../state/started-services.ts';
+import { hasStarted, startedGeneration, startedServices, wasReady } from '../../state/started-services.ts';
 import { hasReadyPod, judgeService, type Observer, type ServiceVerdict, type Sighting } from './verdict.ts';
 
 /** The state of a service on a node, as it is published. */
@@ -16,6 +16,8 @@ export type ServiceReadiness = ServiceVerdict & {
   evidence?: ServiceVerdict;
   /** It was never ready on the node, and its startup deadline is over. */
   isLate?: true;
+  /** Whether the service applies to the node is unknown. */
+  isUndecided?: true;
   /** Since when it has this state, as far as this replica knows; by the wall clock. */
   sinceMs: number;
   damping?: {
@@ -41,11 +43,24 @@ export function readinessOf(judgements: readonly Judgement[]): NodeReadiness {
   return new Map(judgements.map(({ service, shown }) => [service.name, shown]));
 }
 
-const STARTED: ServiceVerdict = {
-  state: 'ready',
-  reason: 'it was ready on the node once, which is enough for the mode Startup',
-  cause: 'evidence',
-};
+/** The verdict on a service that is no longer checked on a node where it was ready once. */
+function startedVerdict(service: Service, started: ReadonlyMap<string, string>): ServiceVerdict | undefined {
+  if (!hasStarted(service, started)) return undefined;
+  const then = startedGeneration(service, started);
+  const { origin } = service;
+  const isAsThen = origin.kind !== 'object' || origin.generation === then;
+  const now = isAsThen ? '' : `, and generation ${origin.generation} was not checked there`;
+  const reason = `it was ready on the node once, which is enough for the mode Startup: with generation ${then}${now}`;
+  return { state: 'ready', reason, cause: 'evidence' };
+}
+
+function maybeNotFor(why: string): ServiceVerdict {
+  return {
+    state: 'unknown',
+    reason: `it is unknown whether the service applies to this node: ${why}`,
+    cause: 'unknown',
+  };
+}
 
 type Memory = {
   /** Its startup deadline is over. */
@@ -66,6 +81,8 @@ export type Judgement = { service: Service; sighting: Sighting; next: Memory; sh
 export type ReadinessOptions = {
   services: () => readonly Service[];
   observer: Observer;
+  /** Why it is unknown whether a node gets a label that it does not have. */
+  undecided?: (snapshot: NodeSnapshot) => (label: string) => string | undefined;
 };
 
 /**
@@ -84,18 +101,28 @@ export class ReadinessTracker {
     this.#options = options;
   }
 
-  /** Judges every service that selects the node. Changes nothing. */
+  /** Judges every service that selects the node, or may select it. Changes nothing. */
   judge(record: NodeRecord, snapshot: NodeSnapshot, now: Moment): Judgement[] {
     const memories = this.#memories.get(record)?.byName;
     const started = startedServices(snapshot);
+    // On a node without an agent, no label of an agent comes.
+    const isAgentless = snapshot.freshness.state === 'absent' && !snapshot.machine;
+    const undecided = (!isAgentless && this.#options.undecided?.(snapshot)) || (() => undefined);
     const judgements: Judgement[] = [];
     for (const service of this.#options.services()) {
-      if (!selects(service.nodeSelector, snapshot.labels)) continue;
-      const evidence = hasStarted(service, started) ? STARTED : judgeService(service, snapshot, now);
+      const isFor = selectsYet(service.nodeSelector, snapshot.labels, undecided);
+      if (!isFor) continue;
+      const evidence =
+        isFor === true
+          ? (startedVerdict(service, started) ?? judgeService(service, snapshot, now))
+          : maybeNotFor(isFor.unknown);
       const judgement = this.#judgeBy(memories?.get(service.name), evidence, { service, snapshot, now });
       const { shown } = judgement;
-      const left = leftMs(service, snapshot, now, started);
-      if (shown.state === 'not-ready' && left <= 0) shown.isLate = true;
+      if (isFor !== true) shown.isUndecided = true;
+      const left = isFor === true ? leftMs(service, snapshot, now, started) : Number.POSITIVE_INFINITY;
+      // A node that was not heard yet may have become ready before this leader came.
+      const isKnown = shown.state !== 'unknown' || snapshot.freshness.state !== 'unheard';
+      if (left <= 0 && isKnown && shown.state !== 'ready') shown.isLate = true;
       judgements.push({ ...judgement, leftMs: left });
     }
     return judgements;

@@ -58,7 +58,7 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     ownership: 'forced',
     prune: 'remove',
     value: 'services',
-    presentWhile: 'a service of mode Startup, with a startup deadline or with a taint was ready on the node once',
+    presentWhile: 'a NodeService was ready on the node once',
   },
   {
     kind: 'annotation',

@@ -17,6 +17,8 @@ export const SERVICE_KEYS_BYTES_MAX = 44 * 1024;
 const ADDRESSES_BYTES = 1024;
 /** The key of a CA bundle, and what separates it from the next. */
 const BUNDLE_KEY_BYTES = 70;
+/** The generation that is noted with the uid of a service that was ready once, as long as it can be for now. */
+const GENERATION = ':1000000';
 /** A budget with its sentences: what is exceeded, an amount, and the cure. */
 type Worded = Omit<Budget<Service, Refusal>, 'refusal'> & {
   reason: string;
@@ -86,7 +88,7 @@ function bytesOnNode({ name, publish, origin }: Service): number {
     ...(label === undefined ? [] : [[`label:${label}`, listed]]),
     ...(taint ? [[`taint:${taint.key}`, listed]] : []),
     ...(condition === undefined ? [] : [[`condition:${condition}`, listed]]),
-    ...(origin.kind === 'object' ? [[name, uid]] : []),
+    ...(origin.kind === 'object' ? [[name, `${uid}${GENERATION}`]] : []),
     ...(origin.kind === 'object' && taint ? [[uid, `${taint.key}=${taint.value}:${taint.effect}`]] : []),
   ];
   return entries.reduce((sum, [key = '', value = '']) => sum + key.length + value.length + '"":"",'.length, 0);
