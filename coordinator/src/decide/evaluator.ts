@@ -16,6 +16,7 @@ import { planNode } from './intent/plan-node.ts';
 import { type EvictableLabels, evictableLabels } from './labelers/evictable-labels.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { EvaluatedNode, Labelers } from './labelers/labeler.ts';
+import { undecidedLabels } from './labelers/undecided-labels.ts';
 import { type Judgement, ReadinessTracker, readinessOf } from './readiness/tracker.ts';
 import { ServiceTally } from './service-tally.ts';
 import { TakenLabels } from './taken-labels.ts';
@@ -54,11 +55,15 @@ class Memory {
   readonly gates: GateWaits;
   readonly firstTaints: FirstTaints;
 
-  constructor({ fleet, services, startupGate, massWithdrawalDelayMs }: EvaluatorOptions) {
+  constructor({ fleet, services, startupGate, massWithdrawalDelayMs, factLabels, rules }: EvaluatorOptions) {
     const nodesWith = (label: string) =>
       fleet.nodes().flatMap(({ name, labels }) => (labels[label] === undefined ? [] : name));
     this.blastRadius = new BlastRadius(massWithdrawalDelayMs, nodesWith);
-    this.readiness = new ReadinessTracker({ services, observer: this.observer });
+    this.readiness = new ReadinessTracker({
+      services,
+      observer: this.observer,
+      undecided: undecidedLabels(factLabels, rules),
+    });
     this.gates = new GateWaits(startupGate.maxWaitMs);
     this.firstTaints = new FirstTaints(() => fleet.nodes());
   }

@@ -1,6 +1,8 @@
+import { globMatches } from '../../model/inventory/glob.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import type { Service } from '../../model/services.ts';
+import type { Undecided } from '../../model/undecided.ts';
 import { isOfRule, isOfService, keysOn, listedKey, listedOf } from '../../state/node-keys.ts';
 import {
   type Claim,
@@ -10,6 +12,7 @@ import {
   labelsAfter,
   theirLabel,
 } from './labeler.ts';
+import { undecidedByAgent } from './undecided-labels.ts';
 
 /** Evaluates the rules for the labels and the inventory of a node. */
 export type Rules = {
@@ -22,6 +25,7 @@ export type Rules = {
   evaluate(
     labels: Readonly<Record<string, string>>,
     inventory: Inventory,
+    undecided?: Undecided,
   ): {
     /** Labels that are implied, each with its value and the reason. */
     implied: ReadonlyMap<string, { value: string; reason: string }>;
@@ -36,14 +40,23 @@ export type Rules = {
  * of the same key that was there before belongs to another writer and stays as it is. A label also stays if another
  * labeler claims it, or withholds it for a reason of its own.
  */
-export function impliedLabels(rules: () => Rules, keys: KeyRegistry, services: () => readonly Service[]): Consequence {
+export function impliedLabels(
+  rules: () => Rules,
+  keys: KeyRegistry,
+  services: () => readonly Service[],
+  factLabels: readonly string[] = [],
+): Consequence {
   const ofServices = labelsOfServices(services);
   return {
     name: 'implied-labels',
     claims: (node, wishes) => {
       const all = rules();
       const listed = listedOf(node, 'label', isOfRule);
-      const { implied, unknown } = all.evaluate(groundsOf(node, wishes, listed, all), node.inventory);
+      const { implied, unknown } = all.evaluate(
+        groundsOf(node, wishes, listed, all),
+        node.inventory,
+        undecidedOn(node, wishes, factLabels),
+      );
       const isOurs = (key: string) => listed.has(key) || node.ownedLabels.has(key);
       const isOthers = (key: string) =>
         keys.refusal('rule', 'label', key) !== undefined || (wishes.has(key) && wishes.get(key)?.stance !== 'absent');
@@ -73,6 +86,20 @@ export function impliedLabels(rules: () => Rules, keys: KeyRegistry, services: (
         else claims.push({ ...own(key), value, stance: 'absent', ...farewell(key, all) });
       }
       return claims;
+    },
+  };
+}
+
+/** Labels that the node may still get: by its agent, or by a labeler that does not know yet. */
+function undecidedOn(node: EvaluatedNode, wishes: LabelWishes, factLabels: readonly string[]): Undecided {
+  const byAgent = undecidedByAgent(node, factLabels);
+  const isKept = (key: string) => wishes.get(key)?.stance === 'keep' && node.labels[key] === undefined;
+  const why = (key: string) => (isKept(key) ? 'what decides about it is unknown' : undefined);
+  return {
+    label: (key, isDenied) => why(key) ?? byAgent.label(key, isDenied),
+    matching: (glob, isDenied) => {
+      const kept = wishes.keys().find((key) => isKept(key) && globMatches(glob, key));
+      return (kept === undefined ? undefined : why(kept)) ?? byAgent.matching(glob, isDenied);
     },
   };
 }

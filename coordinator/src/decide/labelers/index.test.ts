@@ -39,11 +39,12 @@ test('the guard sees each label once, and what follows from others after them', 
 
 test('without rules none are asked about, and what was taken is noted only where pods are evicted for it', () => {
   const names = (change: Partial<LabelerOptions>) => labelersWith(change).consequences.map(({ name }) => name);
-  expect(names({})).toEqual(['left-over-keys', 'left-over-keys']);
+  expect(names({})).toEqual(['left-over-keys', 'left-over-keys', 'startup-gate']);
   expect(names({ rules, eviction: { isIgnored: () => false } })).toEqual([
     'left-over-keys',
     'implied-labels',
     'left-over-keys',
+    'startup-gate',
     'withdrawn-labels',
   ]);
 });

@@ -13,6 +13,7 @@ import { scaleDownLabeler } from './scale-down.ts';
 import { schedulingHintLabeler } from './scheduling-hint.ts';
 import { type ServicesStartedOptions, servicesStartedLabeler } from './services-started.ts';
 import { type StartupGateOptions, startupGateLabeler } from './startup-gate.ts';
+import { undecidedLabels } from './undecided-labels.ts';
 import { type WithdrawnLabel, withdrawnLabels } from './withdrawn-labels.ts';
 
 /** What labelers are made with. */
@@ -43,15 +44,15 @@ export function createLabelers(options: LabelerOptions): Labelers {
       servicesStartedLabeler(options),
       scaleDownLabeler,
       poolLabelsLabeler(reservedKeys(keys, options)),
-      startupGateLabeler(options.startupGate, services),
       deviceLabelsLabeler(options.deviceGrammar),
       factLabelsLabeler(options.factLabels),
       schedulingHintLabeler,
     ],
     consequences: [
       leftOverKeys(keys, 'before-rules'),
-      ...(rules ? [impliedLabels(rules, keys, services)] : []),
+      ...(rules ? [impliedLabels(rules, keys, services, options.factLabels)] : []),
       leftOverKeys(keys, 'after-rules'),
+      startupGateLabeler(options.startupGate, services, undecidedLabels(options.factLabels, rules)),
       ...(eviction ? [withdrawnLabels({ ...eviction, services, rules })] : []),
     ],
   };

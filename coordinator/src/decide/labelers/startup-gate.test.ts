@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
+import type { LabelWishes } from './labeler.ts';
 import { startupGateLabeler } from './startup-gate.ts';
 
 type State = ServiceReadiness['state'];
@@ -10,12 +11,17 @@ function stance(
   waitedMs: number,
   requires = ['a', 'b'],
   states: Record<string, State> = {},
+  wishes: LabelWishes = new Map(),
 ) {
-  const gate = startupGateLabeler({ requires, maxWaitMs: 600_000 }, () => [{ name: 'csi' }, { name: 'gpu' }]);
+  const gate = startupGateLabeler({ requires, maxWaitMs: 600_000 }, () => [
+    { name: 'csi' },
+    { name: 'gpu', nodeSelector: { matchLabels: { gpu: 'true' } } },
+  ]);
   const verdicts = Object.entries(states).map(
     ([name, state]) => [name, { state, reason: '', cause: 'agent', sinceMs: 0 }] as const,
   );
-  return gate.claims({ ...snapshot({ labels }), readiness: new Map(verdicts), ageMs: 0, waitedMs })[0];
+  const node = { ...snapshot({ labels }), readiness: new Map(verdicts), ageMs: 0, waitedMs };
+  return gate.claims(node, wishes, new Map())[0];
 }
 
 test('a node waits behind the gate for every required label', () => {
@@ -48,4 +54,13 @@ test('a node waits for a service by its name, where the service is for it, and a
     stance: 'absent',
     reason: 'the maximum wait time of 600 s is over, without a, the service csi',
   });
+});
+
+test('a node waits for a service that is for it by a label that the node is about to get', () => {
+  const wish = { stance: 'present', ownership: 'shared', value: 'true' } as const;
+  expect(stance({ a: '' }, 0, ['a', 'gpu'], {}, new Map([['gpu', wish]]))).toMatchObject({
+    stance: 'keep',
+    reason: expect.stringMatching(/^waits for the service gpu,/),
+  });
+  expect(stance({ a: '' }, 0, ['a', 'gpu'], {}, new Map([['gpu', { ...wish, value: 'no' }]]))?.stance).toBe('absent');
 });

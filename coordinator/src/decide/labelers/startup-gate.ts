@@ -1,6 +1,8 @@
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import { selectsYet } from '../../model/label-selector.ts';
 import type { Service } from '../../model/services.ts';
-import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
+import { type Claim, type Consequence, type EvaluatedNode, type LabelWishes, labelsAfter } from './labeler.ts';
+import type { UndecidedLabel } from './undecided-labels.ts';
 
 export type StartupGateOptions = {
   /** Labels, or services by their names, that a node waits for; none switches the gate off. */
@@ -9,22 +11,26 @@ export type StartupGateOptions = {
 };
 
 /** The services that are in force, as they are at the moment. */
-type Services = () => readonly Pick<Service, 'name'>[];
+type Services = () => readonly Pick<Service, 'name' | 'nodeSelector'>[];
 
 /**
  * What is required that the node lacks, for people. What is the name of a service is that service, and a label else. One
- * that is not for the node is not waited for.
+ * that is not for the node is not waited for, unless it is by the labels that the node is about to have, or may get.
  */
 export function missingAtGate(
   { labels, readiness }: Pick<EvaluatedNode, 'labels' | 'readiness'>,
   requires: readonly string[],
   services: Services,
+  coming: { labels: () => Readonly<Record<string, string>>; undecided?: UndecidedLabel } = { labels: () => labels },
 ): string[] {
-  const names = new Set(services().map(({ name }) => name));
+  const known = new Map(services().map((service) => [service.name, service]));
   return requires.flatMap((each) => {
-    if (!names.has(each)) return labels[each] === undefined ? [each] : [];
+    const service = known.get(each);
+    if (!service) return labels[each] === undefined ? [each] : [];
     const verdict = readiness.get(each);
-    return verdict === undefined || verdict.state === 'ready' ? [] : [`the service ${each}`];
+    if (verdict) return verdict.state === 'ready' ? [] : [`the service ${each}`];
+    const isFor = selectsYet(service.nodeSelector, coming.labels(), coming.undecided ?? (() => undefined));
+    return isFor ? [`the service ${each}`] : [];
   });
 }
 
@@ -33,17 +39,25 @@ export function missingAtGate(
  * everything that is required is there, when the node is too old to wait any longer, or at once if nothing is required,
  * since no other component would remove it. rollcall never adds this taint.
  */
-export function startupGateLabeler(options: StartupGateOptions, services: Services): Labeler {
+export function startupGateLabeler(
+  options: StartupGateOptions,
+  services: Services,
+  undecided?: (node: EvaluatedNode) => UndecidedLabel,
+): Consequence {
+  const comingTo = (node: EvaluatedNode, wishes: LabelWishes) => ({
+    labels: () => labelsAfter(node, wishes),
+    ...(undecided ? { undecided: undecided(node) } : {}),
+  });
   return {
     name: 'startup-gate',
-    claims: (node) => [
+    claims: (node, wishes) => [
       {
         kind: 'taint',
         key: STARTUP_TAINT,
         value: '',
         ownership: 'exclusive',
         cause: options.requires.length === 0 ? 'configuration' : 'evidence',
-        ...stand(node, options, missingAtGate(node, options.requires, services)),
+        ...stand(node, options, missingAtGate(node, options.requires, services, comingTo(node, wishes))),
       },
     ],
   };

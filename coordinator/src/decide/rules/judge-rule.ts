@@ -2,10 +2,12 @@ import { isGlob } from '../../model/inventory/glob.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
 import { comparesInteger, isOrder, type Predicate } from '../../model/inventory/predicate.ts';
 import { answer, isAmong, type PredicateResult, type Truth } from '../../model/inventory/predicate-result.ts';
+import type { Undecided } from '../../model/undecided.ts';
 import type { Condition, Literal } from './parse-rule-file.ts';
 import type { Rule } from './rule-graph.ts';
 
 type LabelPredicate = Extract<Predicate, { kind: 'label' }>;
+type LabelLiteral = Literal & { predicate: LabelPredicate };
 
 /** The result of a rule: whether its label is implied, and why, as a clause. */
 export type Found = {
@@ -19,6 +21,8 @@ export type Found = {
 export type RuleInputs = {
   labels: Readonly<Record<string, string>>;
   inventory: Inventory;
+  /** Labels that the node may still get, those of rules apart. */
+  undecided: Undecided;
   /** The labels of the node that match a pattern. */
   matched: (glob: string) => readonly string[];
   /** The labels of rules that match a pattern. */
@@ -66,7 +70,10 @@ function judgeLine({ literals }: Condition, own: string, inputs: RuleInputs): Pr
 const CONTRARY = { yes: 'no', no: 'yes', unknown: 'unknown' } as const;
 
 function judgeLiteral({ predicate, isNegated }: Literal, own: string, inputs: RuleInputs): PredicateResult {
-  const one = predicate.kind === 'label' ? judgeLabel(predicate, own, inputs) : answer(predicate, inputs.inventory);
+  const one =
+    predicate.kind === 'label'
+      ? judgeLabel({ predicate, isNegated }, own, inputs)
+      : answer(predicate, inputs.inventory);
   if (!isNegated) return one;
   const found = one === ABSENT && predicate.kind === 'label' ? `the node has no ${predicate.key}` : one.found;
   return { found, truth: CONTRARY[one.truth] };
@@ -75,17 +82,23 @@ function judgeLiteral({ predicate, isNegated }: Literal, own: string, inputs: Ru
 /** The most common result. The text is created when it is needed. */
 const ABSENT: PredicateResult = { truth: 'no', found: 'it is absent' };
 
-function judgeLabel(predicate: LabelPredicate, own: string, inputs: RuleInputs): PredicateResult {
-  if (!isGlob(predicate.key)) return judgeKey(predicate, predicate.key, inputs);
+function judgeLabel(literal: LabelLiteral, own: string, inputs: RuleInputs): PredicateResult {
+  const { predicate, isNegated } = literal;
+  if (!isGlob(predicate.key)) return judgeKey(literal, predicate.key, inputs);
   // A pattern that matches the label of its own file is meant for the others.
   const keys = [
     ...inputs.matched(predicate.key),
     ...inputs.derivedMatching(predicate.key).filter((key) => key !== own),
   ];
-  const answers = keys.map((key) => judgeKey(predicate, key, inputs));
+  const answers = keys.map((key) => judgeKey(literal, key, inputs));
   const found = answers.filter(({ truth }) => truth === 'yes').sort(byText)[0];
   const doubtful = answers.filter(({ truth }) => truth === 'unknown').sort(byText)[0];
-  return found ?? doubtful ?? ABSENT;
+  return found ?? doubtful ?? absent(predicate.key, inputs.undecided.matching(predicate.key, isNegated));
+}
+
+/** What is not there, unless it may still come. */
+function absent(key: string, doubt: string | undefined): PredicateResult {
+  return doubt === undefined ? ABSENT : { truth: 'unknown', found: `whether the node has ${key} is unknown: ${doubt}` };
 }
 
 /** Makes the reason independent of the order of labels. */
@@ -94,13 +107,17 @@ function byText(a: PredicateResult, b: PredicateResult): number {
 }
 
 /** A label that is there keeps the value that it has, whatever a rule says. */
-function judgeKey({ test }: LabelPredicate, key: string, { labels, derived }: RuleInputs): PredicateResult {
+function judgeKey(
+  { predicate: { test }, isNegated }: LabelLiteral,
+  key: string,
+  { labels, derived, undecided }: RuleInputs,
+): PredicateResult {
   if (Object.hasOwn(labels, key)) {
     const value = labels[key] ?? '';
     return { truth: fulfils(test, value) ? 'yes' : 'no', found: `the node has ${key}=${value}` };
   }
   const rule = derived(key);
-  if (!rule || rule.truth === 'no') return ABSENT;
+  if (!rule || rule.truth === 'no') return absent(key, undecided.label(key, isNegated));
   const is = test === undefined ? rule.truth : truthOf(test, rule);
   if (is === 'no') return { truth: is, found: `the node has no such ${key}` };
   if (is === 'unknown') return { truth: is, found: `whether the node has ${key} is unknown` };

@@ -2,6 +2,7 @@ import { atOnce } from '@rollcall/common/slices.ts';
 import { globMatches } from '../../model/inventory/glob.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
 import { type Predicate, questionOf } from '../../model/inventory/predicate.ts';
+import { NOTHING_UNDECIDED, type Undecided } from '../../model/undecided.ts';
 import { type Found, judgeRule, NOT_IMPLIED, type RuleInputs } from './judge-rule.ts';
 import type { Condition, RuleProblem } from './parse-rule-file.ts';
 import { graphOf, type Rule, type RuleGraph } from './rule-graph.ts';
@@ -98,15 +99,20 @@ export class RuleSet {
   /**
    * What follows for a node: the least set of labels that the rules are content with, so that rules in a circle do not
    * keep each other up. `labels` are those that the node would have without rollcall; one that a rule gives as well
-   * keeps its value.
+   * keeps its value. `undecided`: labels that may still come.
    */
-  evaluate(labels: Readonly<Record<string, string>>, inventory: Inventory): Implications {
+  evaluate(
+    labels: Readonly<Record<string, string>>,
+    inventory: Inventory,
+    undecided: Undecided = NOTHING_UNDECIDED,
+  ): Implications {
     const matched = this.#matchedIn(labels);
     const found: Found[] = this.rules.map(() => NOT_IMPLIED);
     const derived = (label: string) => found[this.#byLabel.get(label) ?? -1];
     const inputs: RuleInputs = {
       labels,
       inventory,
+      undecided,
       matched: (glob: string) => matched.get(glob) ?? NO_LABELS,
       derivedMatching: (glob: string) => this.#derivedMatching(glob),
       derived,

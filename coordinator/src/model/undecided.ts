@@ -1,0 +1,13 @@
+/**
+ * Labels that a node does not have, and that it may still get: what decides about them has not spoken yet. A label that
+ * other clients write as well, such as NFD's, is undecided only where its absence is asked for (`isDenied`): where it is
+ * asked for, it counts as absent until it comes.
+ */
+export type Undecided = {
+  /** Why it is unknown whether the node gets the label, as a clause; `undefined` if that is known. */
+  label(key: string, isDenied: boolean): string | undefined;
+  /** The same for any label that matches a pattern. */
+  matching(glob: string, isDenied: boolean): string | undefined;
+};
+
+export const NOTHING_UNDECIDED: Undecided = { label: () => undefined, matching: () => undefined };
