@@ -37,17 +37,10 @@ function hasDriver({ csiNodes }: World, { name, uid }: NodeTruth): boolean {
 
 const seen = (is: boolean): Verdict => (is ? 'ready' : 'not-ready');
 
-/** §3, §10: what the agent says of the check as it is now (`undefined` if nothing), as long as it is heard. */
+/** §3, §10: what the agent says of the check as it is now, or of devices (`undefined` if nothing), as long as it is heard. */
 function agentVerdict(hearing: Hearing, says: boolean | undefined): Verdict {
   if (hearing !== 'speaks') return ({ unheard: 'unknown', silent: 'silent', open: 'open' } as const)[hearing];
   return says === undefined ? 'unknown' : seen(says);
-}
-
-/** §3: what silence says of devices: nothing, but where no agent is expected and none has reported. */
-function deviceVerdict({ said, agents, voices }: NodeTruth, hearing: Hearing): Verdict {
-  if (hearing === 'open' && (voices.size > 1 || !said)) return 'open';
-  if (said) return seen(said.device);
-  return hearing === 'silent' && agents.length === 0 ? 'silent' : 'unknown';
 }
 
 /** What the evidence says of a service of Gitpod, without damping. */
@@ -64,7 +57,7 @@ export function verdictOn(world: World, truth: NodeTruth, service: NodeServiceOb
   const verdicts: Verdict[] = [];
   if (pods !== undefined) verdicts.push(seen(hasGoodPod(truth, pods)));
   if (csi) verdicts.push(seen(hasDriver(world, truth)));
-  if (device) verdicts.push(deviceVerdict(truth, hearing));
+  if (device) verdicts.push(agentVerdict(hearing, truth.said?.device));
   if (port !== undefined)
     verdicts.push(
       hasOtherLists(truth) || isDisputed(world, truth)

@@ -103,6 +103,12 @@ export function podsChecksOf(service: Pick<Service, 'checks'>): PodsCheck[] {
   return singleChecksOf(service).filter((check) => check.kind === 'pods');
 }
 
+/** The pods where a probe is made: those of the check that it names, or of all. */
+export function podsChecksFor(service: Pick<Service, 'checks'>, { of }: ServiceProbe): PodsCheck[] {
+  const all = podsChecksOf(service);
+  return of === undefined ? all : all.filter(({ name }) => name === of);
+}
+
 /** What agents probe of a service. */
 export function probeChecksOf(service: Pick<Service, 'checks'>): ProbeCheck[] {
   return singleChecksOf(service).filter((check) => check.kind === 'probe');
@@ -130,6 +136,8 @@ export type ServiceProbe = {
    * The address to ask at. Defaults to the pod IP, or to the node IP if there is no pod or it uses the host network.
    */
   host?: ServiceHost;
+  /** Name of the check whose pods it asks; needed only beside several. */
+  of?: string;
   periodMilliseconds?: number;
   timeoutMilliseconds?: number;
   failureThreshold?: number;

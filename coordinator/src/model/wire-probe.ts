@@ -22,7 +22,7 @@ const known = new WeakMap<ServiceProbe, WireProbe>();
 export function wireProbe(probe: ServiceProbe): WireProbe {
   const before = known.get(probe);
   if (before) return before;
-  const { spec, port: _port, host: _host, ...times } = probe;
+  const { spec, port: _port, host: _host, of: _of, ...times } = probe;
   const { caBundle: text, ...rest } = spec;
   const caBundle = typeof text === 'string' ? bundleOf(text) : undefined;
   const how = { probe: rest, ...(caBundle ? { caBundle: caBundle.key } : {}), ...times };

@@ -106,7 +106,7 @@ describe('servicesToProbe', () => {
       { name: 'mirror/port', probe: { kind: 'tcp', port: 80 }, periodMilliseconds: 200 },
     ]);
     expect(servicesToProbe([mirror(probing({ spec, port: 80, host: 'Loopback' }))], [])[0]?.target).toEqual({
-      host: '127.0.0.1',
+      host: 'localhost',
       port: 80,
     });
   });
@@ -128,6 +128,18 @@ describe('servicesToProbe', () => {
     const owned = pod('mirror', '10.1.0.2', { daemonSet: 'mirror', ready: false });
     expect(servicesToProbe([service], [bare, owned])[0]?.target?.host).toBe('10.1.0.2');
     expect(servicesToProbe([service], [bare, { ...owned, podIP: '' }])).toEqual([]);
+  });
+
+  test('asks the pods of the check that it names, whichever pods are better', () => {
+    const service = mirror(
+      { ...podsCheck('a'), name: 'a' },
+      { ...podsCheck('b'), name: 'b' },
+      probing({ spec, port: 80, of: 'b' }),
+    );
+    const target = (...pods: ObservedPod[]) => servicesToProbe([service], pods)[0]?.target?.host;
+    expect(target(pod('a', '10.1.0.1'), pod('b', '10.1.0.2', { ready: false }))).toBe('10.1.0.2');
+    expect(target(pod('b', '10.1.0.2'), pod('a', '10.1.0.1'))).toBe('10.1.0.2');
+    expect(target(pod('a', '10.1.0.1'))).toBeUndefined();
   });
 
   test('says nothing of a service that agents are not to ask', () => {

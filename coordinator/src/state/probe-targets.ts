@@ -1,10 +1,11 @@
 import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeTarget, ServiceList, ServiceToProbe } from '@rollcall/common/report.ts';
-import { podsChecksOf, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
+import { podsChecksFor, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
 import { isOfNode, type ObservedPod, podsOf } from './observed-pod.ts';
 
-const LOOPBACK = '127.0.0.1';
+/** The agent tries the loopback addresses of both families. */
+const LOOPBACK = 'localhost';
 
 /** Characters of the digest of a check. */
 const DIGEST_LENGTH = 16;
@@ -30,8 +31,10 @@ export function servicesToProbe(
     const known = toldOf.get(service);
     if (found.length > 0 && known?.pods === found && known.createdAtMs === createdAtMs) return known.told;
     const node = { createdAtMs };
-    const own = found.every((pod) => isOfNode(pod, node)) ? found : found.filter((pod) => isOfNode(pod, node));
+    const ofNode = (all: readonly ObservedPod[]) =>
+      all.every((pod) => isOfNode(pod, node)) ? all : all.filter((pod) => isOfNode(pod, node));
     const told = probeChecksOf(service).flatMap(({ id: name, probe }): ServiceToProbe[] => {
+      const own = ofNode(probe.of === undefined ? found : podsFor(service, probe, pods));
       const target = targetOf(probe, own);
       if (!canProbeAt(service, probe, { own, target })) return [];
       const how = { name, digest: checkDigest(name, probe, target), ...wireProbe(probe).how };
@@ -45,10 +48,19 @@ export function servicesToProbe(
 /** What was made of the pods of a service last: those of a crowded node stay the same list while others change there. */
 const toldOf = new WeakMap<Service, { pods: readonly ObservedPod[]; createdAtMs: number; told: ServiceToProbe[] }>();
 
-/** Whether there is anything to probe on a node with these pods: a service that checks pods is not probed elsewhere. */
-export function canProbe(service: Service, probe: ServiceProbe, pods: readonly ObservedPod[]): boolean {
-  const own = podsOf(service, pods);
-  return canProbeAt(service, probe, { own, target: targetOf(probe, own) });
+/** Whether there is anything to probe on a node with these pods, or why not: none of it is there, or none has an address. */
+export function canProbe(
+  service: Service,
+  probe: ServiceProbe,
+  pods: readonly ObservedPod[],
+): 'yes' | 'no-pod' | 'no-address' {
+  const own = podsFor(service, probe, pods);
+  if (canProbeAt(service, probe, { own, target: targetOf(probe, own) })) return 'yes';
+  return own.length > 0 ? 'no-address' : 'no-pod';
+}
+
+function podsFor(service: Service, probe: ServiceProbe, pods: readonly ObservedPod[]): readonly ObservedPod[] {
+  return podsOf({ checks: podsChecksFor(service, probe) }, pods);
 }
 
 function canProbeAt(
@@ -56,8 +68,12 @@ function canProbeAt(
   probe: ServiceProbe,
   { own, target }: { own: readonly ObservedPod[]; target: ProbeTarget | undefined },
 ): boolean {
-  const needsPods = podsChecksOf(service).some((check) => !check.pods.optional);
-  if (!needsPods || WITHOUT_PODS.includes(probe.spec.kind)) return true;
+  const needed = podsChecksFor(service, probe).filter(({ pods }) => !pods.optional);
+  if (needed.length === 0 || WITHOUT_PODS.includes(probe.spec.kind)) return true;
+  const isRequired = needed.some((check) => service.checks.includes(check));
+  // Where other checks may take the place of that of the pods, what is on the node itself is asked without them.
+  const isOnNode = probe.port === undefined || probe.host === 'Node';
+  if (isOnNode && !isRequired) return true;
   // A socket on the node is there whatever the address of the pod, if there is one at all.
   return probe.port === undefined ? own.length > 0 : target !== undefined;
 }

@@ -25,7 +25,7 @@ const port = {
   maximum: 65_535,
 };
 const host = text(
-  'The address to probe: the pod IP, the node IP, or loopback, which requires agents on the network of the host. ' +
+  'The address to probe: the pod IP, the node IP, or loopback (127.0.0.1, or else ::1), which requires agents on the network of the host. ' +
     'Defaults to the IP of the pods that the service checks, or to the node IP if it checks none or they use the host network.',
   { enum: ['Pod', 'Node', 'Loopback'] },
 );
@@ -219,7 +219,10 @@ const SEEN = {
     properties: {
       type: text('Type of the condition.', { minLength: 1, maxLength: 316 }),
       status: text('Status that is healthy.', { enum: ['True', 'False', 'Unknown'], default: 'True' }),
-      for: duration('for', 'Time for which it must have had this status, by lastTransitionTime.'),
+      for: duration(
+        'for',
+        'Time for which it must have had this status, as rollcall saw it, or by lastTransitionTime if that is earlier.',
+      ),
       missing: text('What it means that the node does not have the condition.', {
         enum: ['Unknown', 'Pass', 'Fail'],
         default: 'Unknown',
@@ -307,10 +310,17 @@ const times = {
   ),
 };
 
-const name = text('Name of the check, unique among its neighbours.', {
-  maxLength: 63,
-  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
-});
+const CHECK_NAME = { maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' };
+const name = text('Name of the check, unique among its neighbours.', CHECK_NAME);
+
+/** What only checks that agents make have. */
+const ofProbes = {
+  ...times,
+  of: text(
+    'For probes: name of the check of pods whose pods are probed. Required if several checks are of the kind pods and the probe is at the address of a pod.',
+    CHECK_NAME,
+  ),
+};
 
 /** Exactly one of these fields is set. */
 function oneOf(kinds: readonly string[]) {
@@ -322,10 +332,10 @@ function oneOf(kinds: readonly string[]) {
 
 const hasAny = (fields: readonly string[], of = 'self') => fields.map((field) => `has(${of}.${field})`).join(' || ');
 
-/** What agents probe has times; what the coordinator sees has none. */
-const timesOfProbes = validation(
-  `${hasAny(Object.keys(PROBES))} || !(${hasAny(Object.keys(times))})`,
-  `period, timeout, failureThreshold and successThreshold are for checks that agents make: ${Object.keys(PROBES).join(', ')}`,
+/** What agents probe has times and pods; what the coordinator sees has none. */
+const fieldsOfProbes = validation(
+  `${hasAny(Object.keys(PROBES))} || !(${hasAny(Object.keys(ofProbes))})`,
+  `period, timeout, failureThreshold, successThreshold and of are for checks that agents make: ${Object.keys(PROBES).join(', ')}`,
 );
 
 /** The pod IP can only be meant where pods are checked. */
@@ -349,8 +359,8 @@ const anyOf = {
   items: {
     type: 'object',
     required: ['name'],
-    properties: { name, ...KINDS, ...times },
-    'x-kubernetes-validations': [oneOf(Object.keys(KINDS)), timesOfProbes],
+    properties: { name, ...KINDS, ...ofProbes },
+    'x-kubernetes-validations': [oneOf(Object.keys(KINDS)), fieldsOfProbes],
   },
 };
 
@@ -362,8 +372,8 @@ export const checks = {
   items: {
     type: 'object',
     required: ['name'],
-    properties: { name, ...KINDS, anyOf, ...times },
-    'x-kubernetes-validations': [oneOf([...Object.keys(KINDS), 'anyOf']), timesOfProbes],
+    properties: { name, ...KINDS, anyOf, ...ofProbes },
+    'x-kubernetes-validations': [oneOf([...Object.keys(KINDS), 'anyOf']), fieldsOfProbes],
   },
   'x-kubernetes-validations': [hostOfPods()],
 };

@@ -3,6 +3,7 @@ import { gpus } from '../../model/inventory/inventory.test-fixtures.ts';
 import { podsCheck, probeCheck, serviceOf } from '../../model/services.test-fixtures.ts';
 import type { ServiceCheck, SingleCheck } from '../../model/services.ts';
 import type { Freshness } from '../../state/presence.ts';
+import { servicesToProbe } from '../../state/probe-targets.ts';
 import { pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
 import { judgeService, type ServiceVerdict, type Verdict } from './verdict.ts';
 
@@ -202,13 +203,28 @@ describe('a probe of pods of which none can be probed', () => {
     );
   const labels = { component: 'mirror' };
 
-  test('fails, also where the service does not need them', () => {
-    const failed = { state: 'not-ready', cause: 'evidence', reason: 'no pod of mirror on the node can be probed' };
-    expect(judge({})).toMatchObject(failed);
-    expect(judge({ pods: [pod({ labels, podIP: '' })] })).toMatchObject(failed);
-    const socket = probeCheck('mirror/socket', { spec: { kind: 'csi', socket: '/s' } });
-    expect(judge({}, socket)).toMatchObject(failed);
-    expect(judge({ pods: [pod({ labels })] }, socket).state).toBe('unknown');
+  test('is unknown where there is no pod, and fails where one has no address', () => {
+    const reason = 'no pod of mirror on the node can be probed';
+    expect(judge({})).toMatchObject({ state: 'unknown', cause: 'unknown', reason });
+    expect(judge({ pods: [pod({ labels, podIP: '' })] })).toMatchObject({
+      state: 'not-ready',
+      cause: 'evidence',
+      reason,
+    });
+  });
+
+  test.each([
+    ['a socket on the node', { spec: { kind: 'csi', socket: '/s' } }],
+    ['the address of the node', { spec: { kind: 'tcp' }, port: 80, host: 'Node' as const }],
+    ['loopback', { spec: { kind: 'tcp' }, port: 80, host: 'Loopback' as const }],
+  ])('asks at %s where the service does not need the pods', (_where, probe) => {
+    const service = serviceOf('mirror', { checks: [anyOf, probeCheck('mirror/port', probe)] });
+    expect(servicesToProbe([service], []).map(({ name }) => name)).toEqual(['mirror/port']);
+    const services = new Map([
+      ['mirror/port', { name: 'mirror/port', ready: true, since: '', evidence: 'x', digest: 'd' }],
+    ]);
+    expect(judge({ services }, probeCheck('mirror/port', probe)).state).toBe('ready');
+    expect(judge({}, probeCheck('mirror/port', probe)).state).toBe('unknown');
   });
 
   test('is unknown while the pods are, or the agent was assigned none that can be probed', () => {
@@ -262,10 +278,20 @@ describe('a service that needs devices', () => {
     });
   });
 
-  test('is not evaluated by what is not known, nor by the silence of the agent', () => {
+  test('is not evaluated by what is not known', () => {
     expect(evaluated({}).state).toBe('unknown');
     expect(evaluated({ machine: { devices: gpus('nvidia'), unread: ['pci'], facts: {} } }).state).toBe('unknown');
-    expect(evaluated({ ...machine('nvidia', 'nvidia'), freshness: { state: 'silent' } }).state).toBe('ready');
+  });
+
+  test.each<[Freshness, string, string]>([
+    [{ state: 'fresh' }, 'ready', 'agent'],
+    [{ state: 'leaving' }, 'ready', 'agent'],
+    [{ state: 'unheard' }, 'unknown', 'unknown'],
+    [{ state: 'silent', guard: 'fleet' }, 'unknown', 'unknown'],
+    [{ state: 'silent' }, 'not-ready', 'silence'],
+    [{ state: 'absent' }, 'not-ready', 'silence'],
+  ])('counts what an agent saw only while one is heard: %j', (freshness, state, cause) => {
+    expect(evaluated({ ...machine('nvidia', 'nvidia'), freshness })).toMatchObject({ state, cause });
   });
 
   test('is not ready where no agent ever was', () => {

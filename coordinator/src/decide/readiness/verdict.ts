@@ -6,6 +6,7 @@ import {
   type InventoryCheck,
   type PodsCheck,
   type ProbeCheck,
+  podsChecksFor,
   podsChecksOf,
   type Service,
   type ServiceCheck,
@@ -40,7 +41,7 @@ const TOLD_MS = 30_000;
 
 /**
  * Ready means that every check passes. What the coordinator sees itself, such as pods and CSINodes, counts at once, also
- * while the agent is silent; its silence does not affect devices.
+ * while the agent is silent. What only an agent sees, such as devices, counts while an agent is heard.
  */
 export function judgeService(service: Service, snapshot: NodeSnapshot, now: Moment): ServiceVerdict {
   const checks = service.checks
@@ -134,9 +135,8 @@ function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): Verdict {
 
 /** The first predicate that is not so decides; else the first that is unknown. */
 function inventoryVerdict({ kind, predicates }: InventoryCheck, { freshness, inventory }: NodeSnapshot): Verdict {
-  if (kind === 'device' && freshness.state === 'absent' && !inventory.devices) {
-    return { ...SILENT, reason: 'a device is required, but no agent is on the node, and none has reported' };
-  }
+  const unheard = kind === 'device' ? unheardVerdict(freshness) : undefined;
+  if (unheard) return unheard;
   const answers = predicates.map((predicate) => ({ predicate, ...answer(predicate, inventory) }));
   const source = kind === 'device' ? TOLD : SEEN;
   const failed = answers.find(({ truth }) => truth === 'no');
@@ -173,9 +173,8 @@ function problemOf({ terminating, ready }: ObservedPod): string {
   return ready ? 'is Ready since before the Node was created' : 'is not Ready';
 }
 
-function agentVerdict(check: ProbeCheck, { service, snapshot, now }: Subject): Verdict {
-  const { id, probe } = check;
-  const { freshness, services, toldMs, pods, podsKnown } = snapshot;
+/** What follows for all that only an agent sees, if none is heard. */
+function unheardVerdict(freshness: NodeSnapshot['freshness']): Verdict | undefined {
   switch (freshness.state) {
     case 'absent':
       return { ...SILENT, reason: 'no agent is on the node, and none has reported' };
@@ -186,12 +185,23 @@ function agentVerdict(check: ProbeCheck, { service, snapshot, now }: Subject): V
       return { ...UNKNOWN, reason: `the agent is silent, and so are most others (guard: ${freshness.guard})` };
     case 'fresh':
     case 'leaving':
-      break;
+      return undefined;
   }
+}
+
+function agentVerdict(check: ProbeCheck, { service, snapshot, now }: Subject): Verdict {
+  const { id, probe } = check;
+  const { freshness, services, toldMs, pods, podsKnown } = snapshot;
+  const unheard = unheardVerdict(freshness);
+  if (unheard) return unheard;
   const report = services.get(id);
-  const isSeen = podsChecksOf(service).every((check) => podsKnown(check.pods.namespace));
-  if (!report && isSeen && !canProbe(service, probe, pods))
-    return { ...SEEN, state: 'not-ready', reason: `no pod of ${service.name} on the node can be probed` };
+  const isKnown = podsChecksFor(service, probe).every((each) => podsKnown(each.pods.namespace));
+  const can = report ? 'yes' : canProbe(service, probe, pods);
+  if (can !== 'yes') {
+    const reason = `no pod of ${service.name} on the node can be probed`;
+    // A pod that has no address fails; whether there has to be one, the check of the pods says.
+    return can === 'no-address' && isKnown ? { ...SEEN, state: 'not-ready', reason } : { ...UNKNOWN, reason };
+  }
   if (!report && now.monotonicMs - (toldMs.get(id) ?? now.monotonicMs) < TOLD_MS) {
     return { ...UNKNOWN, reason: `the agent has not checked ${id} as it is now` };
   }

@@ -12,7 +12,15 @@ import {
 import { type Claimant, ownerOf } from '../../model/keys/key-owner.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { keysOfSelector } from '../../model/label-selector.ts';
-import { conditionChecksOf, type Service, type ServiceCheck, singleChecksOf } from '../../model/services.ts';
+import {
+  conditionChecksOf,
+  podsChecksOf,
+  probeChecksOf,
+  type Service,
+  type ServiceCheck,
+  type ServiceProbe,
+  singleChecksOf,
+} from '../../model/services.ts';
 import { NodeBudgets, type Refusal } from './budgets.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
@@ -201,6 +209,7 @@ export function* refusalsOf(
       unknownField(object) ??
       invalidChecks(service.checks) ??
       unknownDevice(service) ??
+      unclearPods(service) ??
       kubeletCondition(service) ??
       (names.has(service.name) ? nameTaken(service) : undefined) ??
       nameTooLong(service) ??
@@ -308,6 +317,25 @@ function unknownDevice(service: Service): Refusal | undefined {
     return { reason: 'UnknownDevice', message };
   }
   return undefined;
+}
+
+/** Beside several checks of pods, a probe at the address of a pod names the one that it is for. */
+function unclearPods(service: Service): Refusal | undefined {
+  const refusal = (message: string): Refusal => ({ reason: 'UnclearPods', message });
+  const names = podsChecksOf(service).map(({ name }) => name);
+  return firstOf(probeChecksOf(service), ({ name, probe }) => {
+    const { of } = probe;
+    if (of !== undefined && names.filter((each) => each === of).length !== 1)
+      return refusal(`The check ${name} is of ${of}, which is not the name of one check of pods: name one in "of"`);
+    if (of !== undefined || names.length < 2 || !asksPods(probe)) return undefined;
+    return refusal(
+      `The check ${name} does not say which pods it asks, and there are ${names.length} checks of pods: set "of" to ${names.join(' or ')}`,
+    );
+  });
+}
+
+function asksPods({ port, host }: ServiceProbe): boolean {
+  return port !== undefined && host !== 'Loopback' && host !== 'Node';
 }
 
 function nameTaken({ name }: Service): Refusal {

@@ -60,6 +60,12 @@ test('times and thresholds of a probe are as they are written', () => {
   });
 });
 
+test('a probe may name the check whose pods it asks', () => {
+  const written = [{ name: 'c', tcp: { port: 1 }, of: 'pods' }];
+  expect(checks(written, 'spec.checks')).toBeUndefined();
+  expect(readChecks('svc', written)).toStrictEqual([probe({ kind: 'tcp' }, { port: 1, of: 'pods' })]);
+});
+
 test('checks in anyOf are named by their place', () => {
   const written = [
     {

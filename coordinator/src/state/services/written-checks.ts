@@ -18,6 +18,7 @@ export type WrittenCheck = {
   timeout?: string;
   failureThreshold?: number;
   successThreshold?: number;
+  of?: string;
 } & Record<string, unknown>;
 
 type ReadKind = (settings: never, check: { id: string; written: WrittenCheck }) => SingleCheck;
@@ -123,8 +124,10 @@ const KINDS: Record<string, Check> = {
   ...PROBES,
   ...Object.fromEntries(Object.entries(SEEN).map(([kind, { fields }]) => [kind, fields])),
 };
-const times = { period: duration, timeout: duration, failureThreshold: any, successThreshold: any };
-const single = withOneKind(objectOf({ name: text }, { ...KINDS, ...times }), Object.keys(KINDS));
+const ofProbes = { period: duration, timeout: duration, failureThreshold: any, successThreshold: any, of: text };
+/** Every kind of check that a NodeService can have, but for `anyOf`. */
+export const CHECK_KINDS: readonly string[] = Object.keys(KINDS);
+const single = withOneKind(objectOf({ name: text }, { ...KINDS, ...ofProbes }), CHECK_KINDS);
 const anyOf = objectOf({ name: text, anyOf: listOf(single) });
 
 /** Finds what is not known in `spec.checks`. */
@@ -169,7 +172,7 @@ function readProbe(written: WrittenCheck): ServiceProbe {
   const kind = Object.keys(PROBES).find((each) => each in written) ?? '';
   const { port, host, maxAge, expectedStatuses, ...settings } = written[kind] as Record<string, unknown> &
     ProbeSettings;
-  const { period, timeout, failureThreshold, successThreshold } = written;
+  const { period, timeout, failureThreshold, successThreshold, of } = written;
   const times = {
     periodMilliseconds: readDuration(period) ?? PERIOD_MS[kind],
     timeoutMilliseconds: readDuration(timeout),
@@ -177,7 +180,7 @@ function readProbe(written: WrittenCheck): ServiceProbe {
     successThreshold,
   };
   return {
-    ...given<Omit<ServiceProbe, 'spec'>>({ port, host }),
+    ...given<Omit<ServiceProbe, 'spec'>>({ port, host, of }),
     spec: given<ProbeSpec>({
       kind,
       ...settings,
