@@ -1,0 +1,274 @@
+import { describe, expect, test } from 'vitest';
+import { observeCsiNode } from '../../state/csi-nodes.ts';
+import { observePod } from '../../state/observed-pod.ts';
+import { observeResourceSlice } from '../../state/resource-slices.ts';
+import { CHECK_KINDS } from '../../state/services/written-checks.ts';
+import { KindWorld, WINDOW_MS } from './kinds.test-fixtures.ts';
+
+/**
+ * A kind of check as the histories below play it. `is` makes the evidence of it good or bad on a node, for the Node that is
+ * there now; `list` makes known that there is none. What vouches for the evidence can fall silent, be gone, and come back.
+ */
+type Kind = {
+  check: object;
+  /** Who sees it. An agent, or a reporter, vouches for it; nothing does for what the API server itself keeps. */
+  seenBy: 'agent' | 'reporter' | 'coordinator';
+  list: (world: KindWorld) => void;
+  is: (world: KindWorld, node: string, good: boolean) => void;
+  /** What it is read from can no longer be read. */
+  refuse?: (world: KindWorld) => void;
+  /** A failure on all nodes is not held against any. */
+  isShared?: true;
+};
+
+const APP = { app: 'svc' };
+const PODS = { namespace: 'a', selector: { matchLabels: APP } };
+const watches = new WeakMap<KindWorld, ReturnType<KindWorld['fleet']['servicePods']['handlers']>>();
+
+function podsIn(world: KindWorld) {
+  const watch = watches.get(world) ?? world.fleet.servicePods.handlers('a');
+  watches.set(world, watch);
+  return watch;
+}
+
+function setPod(world: KindWorld, node: string, ready: boolean): void {
+  const { uid, createdAtMs } = world.node(node);
+  const time = new Date(createdAtMs).toISOString();
+  const conditions = [{ type: 'Ready', status: ready ? 'True' : 'False', lastTransitionTime: time }];
+  const metadata = { name: `pod-${uid}`, namespace: 'a', uid: `pod-${uid}`, resourceVersion: '1', labels: APP };
+  podsIn(world).onUpsert(
+    observePod({
+      metadata: { ...metadata, creationTimestamp: time },
+      spec: { nodeName: node },
+      status: { conditions },
+    }),
+  );
+}
+
+const whole = (world: KindWorld) => {
+  for (const name of world.names) world.write(name, { isWhole: true });
+};
+const metadataAlone = (world: KindWorld) => {
+  for (const name of world.names) world.write(name, { isWhole: false });
+};
+
+/** What the agent of the node sees: one that is there already sees it now. */
+function byAgent(check: object, change: Partial<Kind> = {}): Kind {
+  return {
+    check,
+    seenBy: 'agent',
+    list: () => {},
+    is: (world, node, good) => {
+      const sees = { ready: good, devices: good ? 1 : 0 };
+      const agent = world.agents.get(node);
+      if (agent?.nodeUid !== world.node(node).uid) return world.startAgent(node, sees);
+      world.see(node, sees);
+    },
+    ...change,
+  };
+}
+
+const port = { port: 80 };
+
+const KINDS: Record<string, Kind> = {
+  pods: { check: { pods: PODS }, seenBy: 'coordinator', list: (world) => podsIn(world).onReplace([]), is: setPod },
+  csiNode: {
+    check: { csiNode: { driver: 'd' } },
+    seenBy: 'coordinator',
+    list: ({ fleet }) => fleet.csiNodeHandlers.onReplace([]),
+    is: (world, name, good) => {
+      const ownerReferences = [{ kind: 'Node', uid: world.node(name).uid }];
+      const metadata = { name, uid: name, resourceVersion: '1', ownerReferences };
+      world.fleet.csiNodeHandlers.onUpsert(
+        observeCsiNode({ metadata, spec: { drivers: good ? [{ name: 'd' }] : [] } }),
+      );
+    },
+  },
+  resource: {
+    check: { resource: { name: 'example.com/gpu' } },
+    seenBy: 'coordinator',
+    list: whole,
+    is: (world, node, good) =>
+      world.write(node, { isWhole: true, allocatable: { 'example.com/gpu': good ? '1' : '0' } }),
+    refuse: metadataAlone,
+  },
+  dra: {
+    check: { dra: { driver: 'd' } },
+    seenBy: 'coordinator',
+    list: ({ fleet }) => fleet.onDemand.slices.replace([]),
+    is: (world, node, good) => {
+      const { uid, createdAtMs } = world.node(node);
+      const creationTimestamp = new Date(createdAtMs).toISOString();
+      const ownerReferences = [{ kind: 'Node', uid }];
+      const metadata = {
+        name: `slice-${node}`,
+        uid: `slice-${uid}`,
+        resourceVersion: '1',
+        creationTimestamp,
+        ownerReferences,
+      };
+      const pool = { name: node, generation: 1, resourceSliceCount: 1 };
+      world.fleet.onDemand.slices.upsert(
+        observeResourceSlice({ metadata, spec: { driver: 'd', nodeName: node, pool, devices: good ? [{}] : [] } }),
+      );
+    },
+    refuse: ({ fleet }) => fleet.onDemand.slices.forget(),
+  },
+  condition: {
+    check: { condition: { type: 'KernelHealthy', for: '5s', missing: 'Fail', reporter: PODS } },
+    seenBy: 'reporter',
+    list: (world) => {
+      podsIn(world).onReplace([]);
+      for (const name of world.names) setPod(world, name, true);
+      whole(world);
+    },
+    is: (world, node, good) => {
+      setPod(world, node, true);
+      const lastTransitionTime = new Date(world.clock.now() - 60_000).toISOString();
+      const conditions = [{ type: 'KernelHealthy', status: good ? 'True' : 'False', lastTransitionTime }];
+      world.write(node, { isWhole: true, conditions });
+    },
+    refuse: metadataAlone,
+  },
+  device: byAgent({ device: { name: 'edgetpu' } }),
+  tcp: byAgent({ tcp: port }),
+  tls: byAgent({ tls: port }),
+  http2: byAgent({ http2: port }),
+  http: byAgent({ http: port }),
+  https: byAgent({ https: port }),
+  grpc: byAgent({ grpc: port }),
+  csi: byAgent({ csi: { socket: '/s' } }),
+  unix: byAgent({ unix: { path: '/s' } }),
+  file: byAgent({ file: { path: '/f' } }),
+  dns: byAgent({ dns: {} }, { isShared: true }),
+  kubernetesService: byAgent({ kubernetesService: {} }, { isShared: true }),
+};
+
+test('every kind of check that a NodeService can have is played', () => {
+  expect(Object.keys(KINDS).sort()).toEqual([...CHECK_KINDS].sort());
+});
+
+describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) => {
+  const { check, seenBy, list, is, refuse, isShared } = kind;
+  const written = [{ name: 'check', ...check }];
+  const made = (size?: number) => new KindWorld(written, size);
+  /** A fleet in which all is well, and was for a while. */
+  const well = (size?: number) => {
+    const world = made(size);
+    list(world);
+    for (const name of world.names) is(world, name, true);
+    world.pass(10);
+    expect(world.states()).toEqual(['ready']);
+    return world;
+  };
+  const silence = (world: KindWorld, name: string) =>
+    seenBy === 'agent' ? world.stopAgent(name) : setPod(world, name, false);
+
+  test('is unknown while nothing is known', () => {
+    const world = made();
+    expect(world.states()).toEqual(['unknown']);
+    if (seenBy === 'agent') return;
+    world.pass(60);
+    expect(world.states()).toEqual(['unknown']);
+  });
+
+  test('passes while it is there, however long, and fails once it is gone, for what was seen', () => {
+    const world = well();
+    world.pass(300);
+    expect(world.states()).toEqual(['ready']);
+    is(world, 'n0', false);
+    world.pass(isShared ? 20 : 0);
+    expect(world.of('n0')).toMatchObject({ state: 'not-ready', cause: seenBy === 'agent' ? 'agent' : 'evidence' });
+    expect(world.of('n1').state).toBe('ready');
+    is(world, 'n0', true);
+    expect(world.of('n0').state).toBe('ready');
+  });
+
+  test('does not pass by what is of an earlier Node of the name', () => {
+    const world = well();
+    world.recreate('n0');
+    for (let second = 0; second < 40; second += 1) {
+      expect([second, world.of('n0').state]).not.toEqual([second, 'ready']);
+      world.pass(1);
+    }
+    is(world, 'n0', true);
+    world.pass(1);
+    expect(world.of('n0').state).toBe('ready');
+  });
+
+  test('counts while its voucher lives: unknown or ready for the window, then not ready by silence, and ready again', () => {
+    const world = well();
+    if (seenBy === 'coordinator') return;
+    silence(world, 'n0');
+    for (let ms = 0; ms < WINDOW_MS - 2000; ms += 1000) {
+      expect([ms, world.of('n0').state]).not.toEqual([ms, 'not-ready']);
+      world.pass(1);
+    }
+    world.pass(5);
+    const silent = { state: 'not-ready', cause: 'silence' };
+    expect(world.of('n0')).toMatchObject(silent);
+    world.removeAgentPod('n0');
+    world.pass(300);
+    expect(world.of('n0')).toMatchObject(silent);
+    expect(world.of('n1').state).toBe('ready');
+    world.agents.delete('n0');
+    is(world, 'n0', true);
+    world.pass(2);
+    expect(world.of('n0')).not.toMatchObject({ cause: 'silence' });
+    expect(world.of('n0').evidence?.state ?? world.of('n0').state).toBe('ready');
+  });
+
+  test('is kept by a new term, which never takes for bad what it has not heard', () => {
+    const world = well();
+    world.beginTerm();
+    expect(world.states()).toEqual([seenBy === 'agent' ? 'unknown' : 'ready']);
+    for (let second = 0; second < 40; second += 1) {
+      world.pass(1);
+      expect([second, world.states()]).not.toEqual([second, expect.arrayContaining(['not-ready'])]);
+    }
+    expect(world.states()).toEqual(['ready']);
+  });
+
+  test.each([
+    ['renamed', [{ name: 'other', ...check }]],
+    ['put into anyOf', [{ name: 'any', anyOf: written }]],
+    ['moved behind another', [{ name: 'first', ...check }, ...written]],
+    ['moved before another', [...written, { name: 'last', ...check }]],
+  ])('is not bad for a moment when it is %s', (_edit, checks) => {
+    const world = well();
+    world.edit(checks);
+    expect(world.states()).not.toContain('not-ready');
+    for (let second = 0; second < 40; second += 1) {
+      world.pass(1);
+      expect([second, world.states()]).not.toEqual([second, expect.arrayContaining(['not-ready'])]);
+    }
+    expect(world.states()).toEqual(['ready']);
+  });
+
+  test('is unknown once it can no longer be read', () => {
+    if (!refuse) return;
+    const world = well();
+    refuse(world);
+    expect(world.states()).toEqual(['unknown']);
+    world.pass(120);
+    expect(world.states()).toEqual(['unknown']);
+  });
+
+  test('that fails on all nodes at once fails, unless all of them share the fault', () => {
+    const world = well(10);
+    for (const name of world.names) is(world, name, false);
+    world.pass(60);
+    expect(world.states()).toEqual([isShared ? 'unknown' : 'not-ready']);
+  });
+
+  test('is unknown, and not bad, while all that vouch for it are silent', () => {
+    const world = well(10);
+    if (seenBy === 'coordinator') return;
+    for (const name of world.names) silence(world, name);
+    for (let second = 0; second < 120; second += 1) {
+      world.pass(1);
+      expect([kindName, second, world.states()]).not.toEqual([kindName, second, expect.arrayContaining(['not-ready'])]);
+    }
+    expect(world.states()).toEqual(['unknown']);
+  });
+});
