@@ -5,16 +5,16 @@ import { Assignments, NOTICED_MS } from './assignments.ts';
 import { Departures, delaysEndMs, isLarge } from './blast-radius.ts';
 import { Evictions } from './evictions.ts';
 import { Falls } from './falls.ts';
-import { FirstTaints } from './first-taints.ts';
 import { LAG_MS } from './news.ts';
 import { NoExecute } from './no-execute.ts';
 import { Observer } from './observer.ts';
 import { wantsOf } from './oracle.ts';
 import { orderBroken } from './order.ts';
-import { isSelected } from './published.ts';
+
 import { changedKeys, valueOn } from './sights.ts';
 import { type Hearing, Silence } from './silence.ts';
 import { gatesOpenMs } from './startup-gate.ts';
+import { isSelected, TaintBudget } from './taint-budget.ts';
 import { type NodeTruth, SERVICE_NAMES } from './truth.ts';
 import { uncovered } from './uncovered.ts';
 import { type Evidence, evidenceOf, gitpodEvidence, sightOf, type Verdict, verdictOf, verdictOn } from './verdicts.ts';
@@ -69,7 +69,7 @@ export class Judge {
   readonly #assignments: Assignments;
   readonly #evictions: Evictions;
   readonly #departures: Departures;
-  readonly #firstTaints: FirstTaints;
+  readonly #taintBudget: TaintBudget;
   readonly #nodes = new Map<string, NodeMemory>();
   readonly violations: string[] = [];
   /** Every change of a key, as a sentence. */
@@ -84,7 +84,7 @@ export class Judge {
     this.#assignments = new Assignments(world);
     this.#evictions = new Evictions(world);
     this.#departures = new Departures(world);
-    this.#firstTaints = new FirstTaints(world);
+    this.#taintBudget = new TaintBudget(world);
     world.workloads.onEvicted = (pod) => {
       const problem = this.#evictions.evicted(pod);
       if (problem) this.#complain(problem);
@@ -102,6 +102,7 @@ export class Judge {
     const { truths } = this.#world;
     for (const name of this.#nodes.keys()) if (!truths.has(name)) this.#nodes.delete(name);
     this.#silence.look();
+    this.#taintBudget.look();
     for (const name of truths.keys()) this.#lookAt(name);
     const overdue = this.#evictions.overdue();
     if (overdue) this.#complain(overdue);
@@ -187,7 +188,6 @@ export class Judge {
       };
       const seen = { ...judged, ...this.#guarded(truth, judged) };
       this.#noExecute.look(truth, service, seen.verdict);
-      this.#firstTaints.look(truth, service, seen.verdict);
       this.#evictions.look(truth, service.spec.publish.label, seen.verdict);
       const untold = this.#assignments.look(truth, service, hearing);
       if (untold) this.#complain(untold);
@@ -294,7 +294,7 @@ export class Judge {
         this.#falls.written(before, node) ??
         this.#noExecute.written(before, node) ??
         departure ??
-        this.#firstTaints.written(write) ??
+        this.#taintBudget.written(write) ??
         orderBroken(this.#world.gate, before, node, {
           wantsOfLate: (id) => this.#wantsOfLate(memory.get(id)),
           wasLately: (id, value) => this.#wasLately(memory.get(id), value),

@@ -112,6 +112,9 @@ const CHECKS: readonly ((name: string, port: number) => Checks)[] = [
   (_, port) => ({ port, device: true }),
 ];
 
+/** With and without a budget. */
+const TAINTS = [{ value: '' }, { value: 'v', maxUnavailable: '100%' }] as const;
+
 /** A spec as a person writes it; now and then a mistake, or the keys of another NodeService. */
 export function drawSpec(name: string, { random, pick }: Draw): NodeServiceSpec {
   const keysOf = random() < 0.15 ? pick(NODE_SERVICE_NAMES) : name;
@@ -120,7 +123,7 @@ export function drawSpec(name: string, { random, pick }: Draw): NodeServiceSpec 
   const effect = pick(['NoSchedule', 'NoExecute'] as const);
   const publish = {
     ...(random() < 0.6 || mistake < 0.1 ? { label } : {}),
-    ...(random() < 0.6 ? { taint: { key: taintOf(keysOf), value: pick(['', 'v']), effect } } : {}),
+    ...(random() < 0.6 ? { taint: { key: taintOf(keysOf), ...pick(TAINTS), effect } } : {}),
     ...(random() < 0.5 ? { condition: conditionOf(keysOf) } : {}),
   };
   return {

@@ -1,9 +1,9 @@
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { inForce } from './acceptance.ts';
-import { mayWait } from './first-taints.ts';
-import { idsOf, type NodeServiceObject, POOL_LABEL, PUBLISHED_IDS } from './node-services.ts';
+import { idsOf, type NodeServiceObject, PUBLISHED_IDS } from './node-services.ts';
 import { isBeforeFirstApply, isEditedLately, isOwnApply, isUnknowable } from './ours.ts';
 import { valueOn } from './sights.ts';
+import { isSelected, mayWait } from './taint-budget.ts';
 import type { NodeTruth } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
@@ -11,11 +11,6 @@ import type { World } from './world.ts';
 
 const LABEL = { ready: 'true', 'not-ready': undefined, silent: undefined, unknown: HOLD, open: ANY } as const;
 const CONDITION = { ready: 'True', 'not-ready': 'False', silent: 'Unknown', unknown: HOLD, open: ANY } as const;
-
-/** §10: a service applies only to nodes that `nodeSelector` selects. */
-export function isSelected({ nodes }: World, { name }: NodeTruth, { spec: { pool } }: NodeServiceObject): boolean {
-  return pool === undefined || nodes.get(name)?.metadata.labels?.[POOL_LABEL] === pool;
-}
 
 /**
  * §10: a node that is no longer selected loses the keys that rollcall set, and nothing else; gone is gone, whoever

@@ -1,16 +1,14 @@
 import type { ReportContent, ServiceReport, ServiceToProbe } from '@rollcall/common/report.ts';
-import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import { servicesToProbe } from '@rollcall/coordinator/state/probe-targets.ts';
-import { startedNoteOn } from './started-note.ts';
 import { builtInServices } from './system.ts';
 import { type NodeTruth, type Said, SERVICE_NAMES } from './truth.ts';
 import { sees } from './versions.ts';
 
 const DEVICE = { bus: 'usb' as const, attributes: { class: 'fe', vendor: '1a6e', device: '089a' } };
 
-const NONE: readonly never[] = [];
+const TOLERATIONS = [{ operator: 'Exists' }] as const;
 const LABELS = new Map<string, { component: string }>();
 
 /** Equal labels are one object, as `observePod` sees to. */
@@ -27,7 +25,7 @@ export function podOf(
   { component, ...more }: Partial<ObservedPod> & Pick<ObservedPod, 'node'> & { component: string },
 ): ObservedPod {
   const pod = { uid, namespace: 'default', name, createdAtMs: 0, ready: true, terminating: false };
-  const kind = { labels: labelsOf(component), tolerations: NONE, daemonSet: '' };
+  const kind = { labels: labelsOf(component), tolerations: TOLERATIONS, daemonSet: '' };
   return { ...pod, ...kind, podIP: '10.0.0.1', hostIP: '10.0.0.2', startTime: '', readySinceMs: 0, ...more };
 }
 
@@ -102,7 +100,6 @@ export function valueOn(node: Node, id: string): string | undefined {
   const at = id.indexOf(':');
   const [kind, key] = [id.slice(0, at), id.slice(at + 1)];
   if (kind === 'label') return metadata.labels?.[key];
-  if (key === SERVICES_STARTED_ANNOTATION) return servicesStartedOn(node);
   if (kind === 'annotation') return metadata.annotations?.[key];
   if (kind === 'condition') return status?.conditions?.find(({ type }) => type === key)?.status;
   const taints = spec?.taints?.filter((each) => each.key === key) ?? [];
@@ -111,12 +108,6 @@ export function valueOn(node: Node, id: string): string | undefined {
     .map(({ value = '', effect }) => `${value}:${effect}`)
     .sort()
     .join(',');
-}
-
-/** Which taints it lists depends on the moment: `FirstTaints` checks each that comes and goes. */
-function servicesStartedOn(object: Node): string | undefined {
-  const { node, services } = startedNoteOn(object);
-  return services && JSON.stringify({ node, services });
 }
 
 /** Keys of labels, annotations, taints and conditions of which the values differ. */

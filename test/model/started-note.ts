@@ -1,8 +1,8 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 
-/** `services`: uids of those that were ready once, by name; `taints`: those that may go, by uid of the NodeService. */
-type StartedNote = { node?: string; services?: Record<string, string>; taints?: Record<string, string> };
+/** `services`: uids of those that were ready once, by name. */
+type StartedNote = { node?: string; services?: Record<string, string> };
 
 /** What a Node notes of the NodeServices that were ready on it, without their generations. */
 export function startedNoteOn({ metadata }: Node): StartedNote {

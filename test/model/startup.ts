@@ -14,8 +14,14 @@ export function isStarted({ started }: NodeTruth, { uid, spec }: NodeServiceObje
 }
 
 /** Uids of the NodeServices that a Node records as ready once. */
-export function startedOn(node: Node): string[] {
-  return Object.values(startedNoteOn(node).services ?? {});
+export function startedOn(object: Node): string[] {
+  const { node, services = {} } = startedNoteOn(object);
+  return node === object.metadata.uid ? Object.values(services) : [];
+}
+
+/** Whether a node came after the NodeService: its taint is there from birth until the service is ready. */
+export function isYounger({ metadata }: Node, { createdAtMs }: NodeServiceObject): boolean {
+  return Date.parse(metadata.creationTimestamp ?? '') > createdAtMs;
 }
 
 /** §10: remembered on the Node by uid of the object as long as the object exists, whatever becomes of it meanwhile. */

@@ -151,8 +151,6 @@ export class Replica {
       impliedBy: (labels) =>
         new Set([...rules().dependents(labels)].filter((key) => this.#owners.isOnNodes('label', key, 'rule:service'))),
       claims: () => this.#owners,
-      intolerantPod: () => undefined,
-      podsRevision: () => servicePods.revision,
       clock,
       logger: LOGGER,
     });
@@ -254,7 +252,6 @@ export class Replica {
       changed: look,
       forget: look,
       restart,
-      podsListed: () => serviceRegistry.judge(),
     };
     this.#fleet = fleet;
     this.#writer = writer;

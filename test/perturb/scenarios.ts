@@ -165,9 +165,9 @@ export const SCENARIOS: readonly Scenario[] = [
     setup: SETTLED,
     steps: [
       {
-        name: 'a NodeService is created whose pods do not tolerate its taint',
+        name: 'a NodeService is created whose pods on one node do not tolerate its taint',
         act: async (run) => {
-          await run.addPod('gamma-a', 'a', { app: 'gamma', tolerations: [] });
+          await run.addPod('gamma-a', 'a', { app: 'gamma', tolerations: [], ready: false });
           await run.api.post(NODE_SERVICES, GAMMA);
         },
         ours: ALL_READY,

@@ -15,8 +15,6 @@ const DOWN_MS = 6000;
 const UP_MS = 20_000;
 const WINDOW_MS = 30_000;
 const SLACK_MS = 10_000;
-/** A new taint is not put on more nodes before it was seen to work. */
-const FIRST_TAINTS = 10;
 
 /** State of one service on one node, with what the Node last showed, and the version of that Node. */
 type Pair = { evidence: Evidence; wrongSinceMs: number | undefined; shown: Shown | undefined; by: Node | undefined };
@@ -150,7 +148,6 @@ export class Judge {
       taint: isSelected && service.taint && !isReady,
       condition: isSelected && service.condition ? (isReady ? 'True' : 'False') : undefined,
     };
-    if (wanted.taint && this.#world.nodes.size > FIRST_TAINTS) wanted.taint = shown.taint;
     return this.#difference(service, shown, wanted);
   }
 

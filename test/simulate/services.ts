@@ -42,7 +42,7 @@ export function specOf(service: ServiceSpec): object {
     ],
     publish: {
       label: labelOf(service),
-      ...(taint ? { taint: { key: taintOf(service), effect: 'NoSchedule' } } : {}),
+      ...(taint ? { taint: { key: taintOf(service), effect: 'NoSchedule', maxUnavailable: '100%' } } : {}),
       ...(condition ? { condition: conditionOf(service) } : {}),
     },
   };

@@ -88,7 +88,6 @@ class Run {
 
   async prepare(): Promise<void> {
     const { nodes } = this.#stage;
-    await this.#stage.proveTaint();
     await eachOf(nodes, 8, ({ name }) => putForeign(this.#stage, name, 'begin'));
     await this.#truth.remember();
     await this.#converge({ name: 'start', withinSeconds: START_MS / 1000 });

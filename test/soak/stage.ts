@@ -7,15 +7,14 @@ import type { ApiClient } from '../control-plane/api-client.ts';
 import { removeDirOnExit } from '../control-plane/child.ts';
 import { freePort, loopbackNetwork } from '../control-plane/ports.ts';
 import { ownNamespace, publishedCa } from '../control-plane/rbac.ts';
-import { waitFor } from '../control-plane/wait-for.ts';
-import { isProven, NODE_SERVICES, nodeService } from '../e2e/services/node-services.ts';
+import { NODE_SERVICES, nodeService } from '../e2e/services/node-services.ts';
 import { AGENT_V8_FLAGS } from '../generate/chart/agent-values.ts';
 import { Coordinator, type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
 import { SimulatedNode } from '../rig/simulated-node.ts';
 import { Fleet } from '../scale/fleet.ts';
 import { REAL_LABEL, type SoakCluster, WEB_PORT } from './cluster.ts';
 import { LogPipe } from './log-pipe.ts';
-import { FleetNode, KubeletNode, PATIENT, ProcessNode, type SoakNode } from './nodes.ts';
+import { FleetNode, KubeletNode, ProcessNode, type SoakNode } from './nodes.ts';
 
 const INSIDE_SOURCE = path.join(import.meta.dirname, 'inside/main.ts');
 const INSIDE = 'inside.mjs';
@@ -144,18 +143,6 @@ export class Stage {
     return this.replicas[leads.indexOf(true)];
   }
 
-  /** A new taint begins on few nodes, and is on all that need it once it was seen to go. */
-  async proveTaint(): Promise<void> {
-    const [node] = this.fleetNodes;
-    await node?.fail('mirror', () => 1);
-    const path = `/api/v1/nodes/${node?.name}`;
-    const isTainted = async () =>
-      JSON.stringify((await this.api.get(path))['spec']).includes('readiness.k8s.io/mirror');
-    await waitFor('the first taint', isTainted, PATIENT);
-    await node?.mend();
-    await waitFor('the proof', () => isProven(this.api, 'readiness.k8s.io/mirror=:NoSchedule'), PATIENT);
-  }
-
   /** New tokens for every `share`th of the agents, by turns. */
   async renewTokens(share: number): Promise<void> {
     const turn = this.#turn++ % share;
@@ -206,7 +193,7 @@ function inside(dir: string, name: string, flags: readonly string[] = []) {
 async function createServices({ api, realNodes }: SoakCluster, mirrorPort: number): Promise<void> {
   const publish = (name: string) => ({
     label: `${SERVICE_LABEL_PREFIX}${name}`,
-    taint: { key: `readiness.k8s.io/${name}`, effect: 'NoSchedule' },
+    taint: { key: `readiness.k8s.io/${name}`, effect: 'NoSchedule', maxUnavailable: '100%' },
     condition: `${SERVICE_LABEL_PREFIX}${name}`,
   });
   const probe = (port: number) => ({ name: 'port', http: { port, path: '/healthz' } });

@@ -54,7 +54,7 @@ export async function createReplica(context: ReplicaContext) {
   const servicePods = new PodsByNamespace<ObservedPod>();
   /** What others than NodeServices want is known with the fleet, which is made later. */
   let claims: KeyClaims = NO_CLAIMS;
-  const serviceRegistry = createServiceRegistry(context, { servicePods, rules, claims: () => claims });
+  const serviceRegistry = createServiceRegistry(context, { rules, claims: () => claims });
   const followCa = followRegistryFacadeCa(context, serviceRegistry);
   followCa();
   const services = () => serviceRegistry.services();
@@ -78,7 +78,7 @@ export async function createReplica(context: ReplicaContext) {
   claims = labelOwners;
 
   // Decisions, and their way to the API server.
-  const labelerOptions: Omit<LabelerOptions, 'mayTaint' | 'mayClear'> = {
+  const labelerOptions: Omit<LabelerOptions, 'withheldTaint'> = {
     ...labelerSettings(config, keys),
     services,
     serviceUids: () => serviceRegistry.uids,
@@ -137,8 +137,8 @@ export async function createReplica(context: ReplicaContext) {
     fence,
     fleet,
     services,
-    serviceRegistry,
     evictable: (node) => evaluator.evictable(node),
+    withheld: (...asked) => evaluator.withheld(...asked),
     mustYield: () => writer.waiting > 0,
     onChanged: (node) => {
       scheduling.changed(node);
@@ -159,14 +159,13 @@ export async function createReplica(context: ReplicaContext) {
   // Packing needs to know what nodes can allocate.
   const packs = config.schedulerListen !== 'off' && config.placing.podSelector !== undefined;
   const servicesNeedWhole = () =>
-    keys.needsWholeNodes ||
-    serviceRegistry.watched().some((service) => asksFor(service, 'resource') || asksFor(service, 'condition'));
+    keys.needsWholeNodes || services().some((service) => asksFor(service, 'resource') || asksFor(service, 'condition'));
   let wholeNodes = packs || servicesNeedWhole() || rules?.ruleSet.needsWholeNodes === true;
   const watches = createWatches({
     config,
     client,
     fleet,
-    services: () => serviceRegistry.watched(),
+    services,
     nodeServiceHandlers: serviceRegistry.handlers,
     holds,
     wholeNodes: () => wholeNodes,
@@ -216,7 +215,7 @@ export async function createReplica(context: ReplicaContext) {
     skipped,
     services,
     startupGate: labelerOptions.startupGate,
-    subscribers: { ...subscribers, podsListed: () => serviceRegistry.judge() },
+    subscribers,
     ownersChanged: () => ownersChanged(),
     mayDecide,
     historyWentBack: () => watches.relist(HISTORY_SETTLES_MS),
@@ -305,7 +304,6 @@ export async function createReplica(context: ReplicaContext) {
       listedRevision = fleet.listedOrigins.revision;
       controller.tick();
       for (const node of scheduling.hintsDue()) hint(node);
-      serviceRegistry.podsMayHaveChanged();
       for (const status of statuses) void status.tick();
       announcer.guards(fleet.term, fleet.activeGuards());
       announcer.withdrawalsHeld(fleet.term, evaluator.heldWithdrawals());

@@ -9,7 +9,7 @@ import { isOfService } from '../state/node-keys.ts';
 export function labelerSettings(
   config: CoordinatorConfig,
   keys: KeyRegistry,
-): Omit<LabelerOptions, 'services' | 'serviceUids' | 'rules' | 'mayTaint' | 'mayClear'> {
+): Omit<LabelerOptions, 'services' | 'serviceUids' | 'rules' | 'withheldTaint'> {
   return {
     keys,
     poolsAllowedPrefixes: config.poolsAllowedPrefixes,

@@ -39,8 +39,6 @@ export const NO_SUBSCRIBERS: Subscribers = {
   gateOpened: () => {},
   contested: () => {},
   leftAlone: () => {},
-  podsListed: () => {},
-  taintWaits: () => {},
 };
 
 type Change = Partial<

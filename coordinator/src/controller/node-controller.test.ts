@@ -7,9 +7,6 @@ import { podsCheck, probeCheck, serviceOf } from '../model/services.test-fixture
 import { stage } from './node-controller.test-fixtures.ts';
 
 /** As a Node notes that the taint of a service went from it. */
-const PROOF = {
-  'rollcall.dev/services-started': '{"node":"uid-proof","taints":{"u":"example.com/no-a=:NoSchedule"}}',
-};
 
 test('of two hints in one second, each changes the node', async () => {
   const { evaluator, evaluated, addNode, clock } = stage();
@@ -72,20 +69,14 @@ test('of the keys that are skipped, conditions of others are announced, and the 
 test.each<[string, (staged: ReturnType<typeof stage>) => void]>([
   ['a rule is changed', ({ controller }) => controller.rulesChanged(new Map([['a', '1']]), new Map([['a', '2']]))],
   ['a NodeService is changed', ({ controller }) => controller.servicesChanged(['uid'])],
-  ['a Node notes that a taint can go', ({ addNode }) => addNode('proof', { notes: PROOF })],
 ])('every node is looked at when %s', (_what, act) => {
   const changed = new Set<string>();
-  const tainted = serviceOf('a', {
-    nodeSelector: { matchLabels: { role: 'a' } },
-    publish: { taint: { key: 'example.com/no-a', value: '', effect: 'NoSchedule' } },
-    origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
-  });
   const subscribers = { changed: (name: string) => changed.add(name) };
-  const staged = stage({ services: () => [tainted], subscribers, allAnnotations: true });
+  const staged = stage({ subscribers });
   for (const name of ['m', 'n']) staged.addNode(name);
   changed.clear();
   act(staged);
-  expect([...changed].filter((name) => name !== 'proof').sort()).toEqual(['m', 'n']);
+  expect([...changed].sort()).toEqual(['m', 'n']);
 });
 
 test('of a node that is not known nothing is said', () => {
@@ -220,12 +211,12 @@ test('a label that is left to another writer is skipped without a write, and sub
   expect(evaluator.decide('n')?.leftOut).toEqual(new Set());
 });
 
-test('once the pods of a namespace are listed, waiting subscribers are told, and every node is evaluated', () => {
+test('once the pods of a namespace are listed, every node is evaluated', () => {
   const told: string[] = [];
   const subscribers = { changed: (name: string) => told.push(`look ${name}`), forget: () => {}, restart: () => {} };
-  const { fleet, addNode } = stage({ subscribers: { ...subscribers, podsListed: () => told.push('known') } });
+  const { fleet, addNode } = stage({ subscribers: subscribers });
   addNode('n');
   told.length = 0;
   fleet.servicePods.handlers('other').onReplace([]);
-  expect(told).toEqual(['known', 'look n']);
+  expect(told).toEqual(['look n']);
 });

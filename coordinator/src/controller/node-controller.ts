@@ -82,10 +82,6 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     this.#options.writer.forget(name);
   }
 
-  podsListed(): void {
-    this.#options.subscribers.podsListed();
-  }
-
   poolsChanged(pools: ReadonlySet<string>): void {
     this.#options.ownersChanged();
     this.#configured([...pools].map(labelsOfPool));
@@ -112,7 +108,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const { released, waited } = evaluator.due();
     for (const node of released) this.changed(node, false);
     for (const node of waited) this.#options.writer.add(node);
-    for (const node of evaluator.takeWaiting()) this.#options.writer.add(node);
+    for (const node of evaluator.takeWaiting()) this.changed(node, false);
   }
 
   #observe(name: string): void {
@@ -124,7 +120,6 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     for (const service of observation.heldBack) subscribers.heldBack(evaluated, service);
     for (const service of observation.late) subscribers.late(evaluated, service);
     subscribers.changed(name);
-    if (observation.proven.length > 0) this.#options.fleet.markAll();
   }
 
   #configured(objects: readonly string[]): void {
@@ -158,8 +153,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   }
 
   rested({ decision }: PreparedPlan): void {
-    const { evaluator, subscribers } = this.#options;
-    for (const service of evaluator.rested(decision)) subscribers.taintWaits(service);
+    this.#options.evaluator.rested(decision);
   }
 
   /** Takes the answer to a write, and tells what it changed, and why. */

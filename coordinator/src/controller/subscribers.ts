@@ -27,8 +27,4 @@ export type Subscribers = {
   contested: (node: ObservedNode, keys: readonly ContestedKey[]) => void;
   /** Called with keys that are not written, since another writer has them. */
   leftAlone: (node: ObservedNode, keys: readonly Pick<SkippedKey, 'kind' | 'key' | 'message'>[]) => void;
-  /** The pods of a namespace were listed for the first time. */
-  podsListed: () => void;
-  /** A taint of a service is on the first nodes, and waits. */
-  taintWaits: (service: Service) => void;
 };

@@ -6,7 +6,6 @@ import type { NodeHolds } from '../state/holds/holds.ts';
 import type { NodeRecord } from '../state/node-record.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
 import { ConditionTexts } from './condition-texts.ts';
-import { FirstTaints } from './first-taints.ts';
 import { GateWaits } from './gate-waits.ts';
 import { BlastRadius, guardRemoval, type HeldWithdrawals, type Note } from './guards/blast-radius.ts';
 import { ObserverGuard } from './guards/observer.ts';
@@ -17,11 +16,13 @@ import { type EvictableLabels, evictableLabels } from './labelers/evictable-labe
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { EvaluatedNode, Labelers } from './labelers/labeler.ts';
 import { undecidedLabels } from './labelers/undecided-labels.ts';
+import { parseWithdrawnLabels } from './labelers/withdrawn-labels.ts';
 import { type Judgement, ReadinessTracker, readinessOf } from './readiness/tracker.ts';
 import { ServiceTally } from './service-tally.ts';
+import { TaintBudget, withheldText } from './taint-budget.ts';
 import { TakenLabels } from './taken-labels.ts';
 
-export type EvaluatorOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'> & {
+export type EvaluatorOptions = Omit<LabelerOptions, 'withheldTaint'> & {
   fleet: Fleet;
   /** The NodeHolds that keep a node. */
   holdsOn: (node: string) => NodeHolds;
@@ -42,8 +43,6 @@ export type Observation = {
   heldBack: readonly Service[];
   /** Their startup deadline has just ended. */
   late: readonly Service[];
-  /** Services whose taint a Node notes that it can go, for the first time: every node may have it from now on. */
-  proven: readonly Service[];
 };
 
 /** The memory of one term that decisions depend on. Each term begins with a new one. */
@@ -53,7 +52,7 @@ class Memory {
   readonly blastRadius: BlastRadius;
   readonly readiness: ReadinessTracker;
   readonly gates: GateWaits;
-  readonly firstTaints: FirstTaints;
+  readonly taints: TaintBudget;
 
   constructor({ fleet, services, startupGate, massWithdrawalDelayMs, factLabels, rules }: EvaluatorOptions) {
     const nodesWith = (label: string) =>
@@ -65,7 +64,7 @@ class Memory {
       undecided: undecidedLabels(factLabels, rules),
     });
     this.gates = new GateWaits(startupGate.maxWaitMs);
-    this.firstTaints = new FirstTaints(() => fleet.nodes());
+    this.taints = new TaintBudget({ nodes: () => fleet.nodes(), podsOn: (node) => fleet.servicePods.on(node) });
   }
 }
 
@@ -113,8 +112,7 @@ export class Evaluator {
     this.#taken = eviction && new TakenLabels(eviction.isIgnored);
     this.#labelers = createLabelers({
       ...options,
-      mayTaint: (...asked) => this.#memory.firstTaints.mayTaint(...asked),
-      mayClear: (...asked) => this.#memory.firstTaints.mayClear(...asked),
+      withheldTaint: (...asked) => this.#memory.taints.withheld(...asked),
     });
     this.#memory = new Memory(options);
   }
@@ -172,13 +170,14 @@ export class Evaluator {
     const evaluation = this.evaluate(name);
     if (!evaluation) return undefined;
     const { record, node, evaluated, judgements, now } = evaluation;
-    const { readiness, gates, firstTaints } = this.#memory;
+    const { readiness, gates, taints } = this.#memory;
     const { heldBack, late } = readiness.record(record, evaluated, judgements, now);
     gates.observe(record, node, { ageMs: evaluated.ageMs, nowMs: now.monotonicMs });
     this.#taken?.seen(record, node);
     this.tally.seen(name, evaluated.readiness);
-    const proven = firstTaints.observe(this.#options.services(), evaluated);
-    return { evaluation, heldBack, late, proven };
+    const withdrawn = this.#taken && parseWithdrawnLabels(node.annotations[WITHDRAWN_LABELS_ANNOTATION]);
+    taints.observe(this.#options.services(), evaluated, withdrawn && ((label) => Object.hasOwn(withdrawn, label)));
+    return { evaluation, heldBack, late };
   }
 
   /**
@@ -187,9 +186,9 @@ export class Evaluator {
    */
   sent({ node, evaluated, plan, guardRecords }: Decision): (isAnswered: boolean) => void {
     const { fleet, services } = this.#options;
-    const { firstTaints, blastRadius } = this.#memory;
+    const { taints, blastRadius } = this.#memory;
     for (const record of guardRecords.values()) record();
-    const release = firstTaints.reserve(services(), evaluated.name, plan?.taints?.add ?? []);
+    const release = taints.reserve(services(), evaluated.name, plan?.taints?.add ?? []);
     return (isAnswered) => {
       const labels = fleet.node(node.name)?.labels ?? {};
       for (const key of isAnswered ? (plan?.withdrawal?.labels ?? []) : []) {
@@ -199,12 +198,12 @@ export class Evaluator {
     };
   }
 
-  /** Nothing of the node has to be written now. Returns services whose taints begin to wait for a place. */
-  rested({ node, evaluated, leftOut, guardRecords }: Decision): readonly Service[] {
+  /** Nothing of the node has to be written now. */
+  rested({ node, evaluated, leftOut, guardRecords }: Decision): void {
     const { skipped, services } = this.#options;
     skipped.settle(node, leftOut);
     for (const record of guardRecords.values()) record();
-    return this.#memory.firstTaints.rested(services(), evaluated);
+    this.#memory.taints.rested(services(), evaluated);
   }
 
   /** A write of the plan was answered: labels that went may lead to evictions. */
@@ -227,7 +226,8 @@ export class Evaluator {
   evictable(name: string): EvictableLabels | undefined {
     const { fleet, services, rules } = this.#options;
     const node = fleet.node(name);
-    return node && evictableLabels(node, () => this.evaluate(name)?.evaluated.readiness, { services, rules });
+    const mayEvict = (service: Service) => node !== undefined && this.#memory.taints.mayEvict(service, node);
+    return node && evictableLabels(node, () => this.evaluate(name)?.evaluated.readiness, { services, rules, mayEvict });
   }
 
   /** Has the node changed in a way that lets kube-scheduler try again there. */
@@ -257,16 +257,26 @@ export class Evaluator {
     return [...observer.tick(nowMs), ...blastRadius.tick(nowMs)];
   }
 
-  /** Nodes that may find a place for a taint now. */
+  /** Nodes that may find a place in the budget of a service now. */
   takeWaiting(): ReadonlySet<string> {
-    return this.#memory.firstTaints.takeWaiting();
+    return this.#memory.taints.takeWaiting();
+  }
+
+  /** What its budget and its pods keep from nodes of a service now, for people; `undefined` if nothing. */
+  withheld(service: string, namesMax: number): string | undefined {
+    const found = Iterator.from(this.#memory.taints.withholding()).find((each) => each.service.name === service);
+    return found && withheldText(found, this.#options.fleet.servicePods, namesMax);
   }
 
   /** Keys that guards keep on nodes for now. */
   heldWithdrawals(): HeldWithdrawals[] {
     const { observer, blastRadius } = this.#memory;
     const { fleet, clock } = this.#options;
-    return [...observer.held(), ...blastRadius.held(clock.monotonic()), ...fleet.term.sharedFaults.held()];
+    const waiting = [...this.#memory.taints.withholding()].map(
+      ({ service, waiting: { length } }) => ({ guard: 'taint-budget', of: service.name, nodes: length }) as const,
+    );
+    const held = [...observer.held(), ...blastRadius.held(clock.monotonic()), ...fleet.term.sharedFaults.held()];
+    return [...held, ...waiting.filter(({ nodes }) => nodes > 0)];
   }
 
   /** How many services are held back, since they come and go. */
@@ -276,8 +286,8 @@ export class Evaluator {
 
   /** The Node is gone. */
   forget(name: string): void {
-    const { observer, blastRadius, firstTaints } = this.#memory;
+    const { observer, blastRadius, taints } = this.#memory;
     this.tally.forget(name);
-    for (const each of [firstTaints, observer, blastRadius]) each.forget(name);
+    for (const each of [taints, observer, blastRadius]) each.forget(name);
   }
 }

@@ -85,7 +85,7 @@ function whatIf(
     taints: seen.taints,
     conditions: Object.entries(conditions).map(([type, status]) => ({ type, status })) as never,
   };
-  const unguarded = { delay: (claims: readonly never[]) => [...claims], mayTaint: () => true, mayClear: () => true };
+  const unguarded = { delay: (claims: readonly never[]) => [...claims], withheldTaint: () => undefined };
   const intent = intentOf(createLabelers({ ...options, ...unguarded } as never), evaluated);
   const services = then.services ?? current;
   const proposal = {

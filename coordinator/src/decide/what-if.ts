@@ -38,7 +38,7 @@ export type ProposedChange = {
 /** Whether a proposed service would be ready on a node. */
 export type ProposedReadiness = Pick<ServiceReadiness, 'state' | 'reason' | 'checks'>;
 
-export type WhatIfOptions = Omit<LabelerOptions, 'mayTaint' | 'mayClear'>;
+export type WhatIfOptions = Omit<LabelerOptions, 'withheldTaint'>;
 
 /** Plans nodes with another configuration. Guards that delay are left out. */
 export class WhatIf {
@@ -57,8 +57,7 @@ export class WhatIf {
       services: () => services,
       keys,
       rules: rules && (() => rules),
-      mayTaint: () => true,
-      mayClear: () => true,
+      withheldTaint: () => undefined,
     });
   }
 

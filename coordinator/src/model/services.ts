@@ -156,7 +156,22 @@ export type Publication = {
   condition?: string;
 };
 
-export type ServiceTaint = { key: string; value: string; effect: TaintEffect };
+export type ServiceTaint = {
+  key: string;
+  value: string;
+  effect: TaintEffect;
+  /** How many of the nodes that were open for the service it may close at a time; defaults to `20%`. */
+  maxUnavailable?: MaxUnavailable;
+};
+
+/** A number of nodes from 1, or a percentage from `1%` to `100%`. */
+export type MaxUnavailable = number | string;
+
+/** Whether a value has the form of a `MaxUnavailable`. */
+export function isMaxUnavailable(value: unknown): value is MaxUnavailable {
+  if (typeof value === 'number') return Number.isInteger(value) && value >= 1;
+  return typeof value === 'string' && /^([1-9][0-9]?|100)%$/.test(value);
+}
 
 /** `NoExecute` only where `--allow-no-execute` lets it. */
 export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';

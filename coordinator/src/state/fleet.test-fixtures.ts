@@ -24,7 +24,6 @@ export function fleetWith(
     changed: () => {},
     versionChanged: () => {},
     gone: () => {},
-    podsListed: () => {},
     poolsChanged: () => {},
     ...listener,
   });

@@ -58,8 +58,6 @@ export type FleetListener = {
   versionChanged: (node: string) => void;
   /** The Node is gone. A Node that comes later under the same name is another one. */
   gone: (node: string) => void;
-  /** The pods of a namespace were listed for the first time. Every node changes as well. */
-  podsListed: () => void;
   /** Other labels may be wanted for nodes of these pools. */
   poolsChanged: (pools: ReadonlySet<string>) => void;
 };
@@ -68,7 +66,6 @@ const NO_LISTENER: FleetListener = {
   changed: () => {},
   versionChanged: () => {},
   gone: () => {},
-  podsListed: () => {},
   poolsChanged: () => {},
 };
 
@@ -119,10 +116,7 @@ export class Fleet {
         const changed = previous ?? (next?.ready ? undefined : next);
         if (changed) this.#pacing.changed(changed.node, options.clock.monotonic());
       },
-      listed: () => {
-        this.#listener.podsListed();
-        this.markAll();
-      },
+      listed: () => this.markAll(),
     });
     this.csiNodes = new CsiNodes(
       (node) => this.#changed(node, true),

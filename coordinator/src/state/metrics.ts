@@ -8,7 +8,10 @@ export type FleetSources = {
   activeGuards: () => readonly string[];
   heldBack: () => number;
   /** What guards keep on nodes for now, although it should go. */
-  heldWithdrawals: () => readonly { guard: 'observer' | 'blast-radius' | 'shared-fault'; nodes: number }[];
+  heldWithdrawals: () => readonly {
+    guard: 'observer' | 'blast-radius' | 'shared-fault' | 'taint-budget';
+    nodes: number;
+  }[];
   refusedPoolKeys: () => number;
   ruleProblems: () => number;
   /** By service: Gitpod's two, and the NodeServices that are in force. */
@@ -52,11 +55,11 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   });
   new Gauge({
     name: 'rollcall_coordinator_held_withdrawals',
-    help: 'What stays on nodes for a while because of a guard: most new agents see less (observer), many nodes would lose a label after a change of configuration (blast-radius), or a check of DNS or of the network fails on most nodes (shared-fault).',
+    help: 'What stays on nodes for a while because of a guard: most new agents see less (observer), many nodes would lose a label after a change of configuration (blast-radius), a check of DNS or of the network fails on most nodes (shared-fault), or the taint of a service is on as many nodes as may have it (taint-budget).',
     labelNames: ['guard'],
     registers,
     collect() {
-      const held = { observer: 0, 'blast-radius': 0, 'shared-fault': 0 };
+      const held = { observer: 0, 'blast-radius': 0, 'shared-fault': 0, 'taint-budget': 0 };
       for (const { guard, nodes } of sources.heldWithdrawals()) held[guard] += nodes;
       for (const [guard, nodes] of Object.entries(held)) this.set({ guard }, nodes);
     },

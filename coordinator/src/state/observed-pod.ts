@@ -1,5 +1,5 @@
 import type { Pod, Toleration } from '../kube/objects.ts';
-import { type PodsCheck, podsChecksOf, type Service } from '../model/services.ts';
+import { type PodsCheck, podsChecksOf, type Service, type ServiceTaint } from '../model/services.ts';
 import { createIntern } from './intern.ts';
 import { selectedIn } from './pods-by-namespace.ts';
 
@@ -97,4 +97,26 @@ export function isOfNode(
 /** The first of these pods that is Ready, not terminating, and of this Node. One is enough. */
 export function readyPodIn(pods: readonly ObservedPod[], node: { createdAtMs: number }): ObservedPod | undefined {
   return pods.find((pod) => pod.ready && !pod.terminating && isOfNode(pod, node));
+}
+
+/** Whether one of these tolerates a taint, as kube-scheduler sees it. */
+export function tolerates(tolerations: readonly Toleration[], taint: ServiceTaint): boolean {
+  return tolerations.some(({ key = '', operator = 'Equal', value = '', effect = '' }) => {
+    if (effect !== '' && effect !== taint.effect) return false;
+    if (key === '') return operator === 'Exists';
+    return key === taint.key && (operator === 'Exists' || value === taint.value);
+  });
+}
+
+/**
+ * Whether the pods of a service on a node tolerate its taint; `undefined` where there are none. Of each check of pods one is
+ * enough: while another is on its way out, a rollout may add the toleration.
+ */
+export function ownTolerance(service: Service, pods: readonly ObservedPod[]): boolean | undefined {
+  const { taint } = service.publish;
+  const own = podsChecksOf(service)
+    .map((check) => podsOfCheck(check, pods).filter(({ terminating }) => !terminating))
+    .filter(({ length }) => length > 0);
+  if (!taint || own.length === 0) return undefined;
+  return own.every((each) => each.some(({ tolerations }) => tolerates(tolerations, taint)));
 }

@@ -1,14 +1,13 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
-import type { Service, ServiceTaint } from '../model/services.ts';
+import type { Service } from '../model/services.ts';
 import { objectIn, parseAnnotation, sortedObject, textsIn } from './json-annotation.ts';
 
 type Noted = { uid: string; annotations: Readonly<Record<string, string>> };
 
-/** What a node notes: by the uid of which Node, services by name, and taints. */
-type Note = { node: unknown; services: ReadonlyMap<string, string>; taints: ReadonlyMap<string, string> };
+/** What a node notes: by the uid of which Node, and services by name. */
+type Note = { node: unknown; services: ReadonlyMap<string, string> };
 
-const NONE: ReadonlyMap<string, string> = new Map();
-const NOTHING: Note = { node: undefined, services: NONE, taints: NONE };
+const NOTHING: Note = { node: undefined, services: new Map() };
 const parsed = new WeakMap<object, Note>();
 
 /**
@@ -19,43 +18,21 @@ export function startedServices(node: Noted): ReadonlyMap<string, string> {
   return noteOf(node).services;
 }
 
-/**
- * Taints that the node says that it had while their service was ready on it, by uid of the NodeService; none where it is of
- * another Node.
- */
-export function provenTaints(node: Noted): ReadonlyMap<string, string> {
-  return noteOf(node).taints;
-}
-
 function noteOf({ uid, annotations }: Noted): Note {
   const text = annotations[SERVICES_STARTED_ANNOTATION];
   if (text === undefined) return NOTHING;
   let note = parsed.get(annotations);
   if (!note) {
-    const { node, services, taints } = objectIn(parseAnnotation(text));
-    note = { node, services: new Map(textsIn(services)), taints: new Map(textsIn(taints)) };
+    const { node, services } = objectIn(parseAnnotation(text));
+    note = { node, services: new Map(textsIn(services)) };
     parsed.set(annotations, note);
   }
   return note.node === uid ? note : NOTHING;
 }
 
 /** Always the same text for the same entries; `undefined` where there are none. */
-export function formatStartedServices(
-  node: string,
-  services: ReadonlyMap<string, string>,
-  taints: ReadonlyMap<string, string> = NONE,
-): string | undefined {
-  if (services.size + taints.size === 0) return undefined;
-  return JSON.stringify({
-    node,
-    ...(services.size > 0 ? { services: sortedObject(services) } : {}),
-    ...(taints.size > 0 ? { taints: sortedObject(taints) } : {}),
-  });
-}
-
-/** The taint as nodes note it. */
-export function taintText({ key, value, effect }: ServiceTaint): string {
-  return `${key}=${value}:${effect}`;
+export function formatStartedServices(node: string, services: ReadonlyMap<string, string>): string | undefined {
+  return services.size === 0 ? undefined : JSON.stringify({ node, services: sortedObject(services) });
 }
 
 /** Whether anything depends now on when the service was ready on a node for the first time. */
@@ -78,6 +55,16 @@ export function startedGeneration({ name, origin }: Service, started: ReadonlyMa
   const text = started.get(name);
   if (text === undefined || origin.kind !== 'object' || startedUid(text) !== origin.uid) return undefined;
   return Number(text.slice(origin.uid.length + 1));
+}
+
+/** Whether a node was open for a service before the service was not ready there: what is older, or was ready once. */
+export function wasOpen(node: Noted & { createdAtMs: number }, service: Service): boolean {
+  return !isYounger(node, service) || wasReady(service, startedServices(node));
+}
+
+/** Creation times have seconds. */
+function isYounger({ createdAtMs }: { createdAtMs: number }, { origin }: Service): boolean {
+  return origin.kind === 'object' && createdAtMs > origin.createdAtMs;
 }
 
 /** Whether a service was ready on the node once, by what the Node records. */

@@ -36,6 +36,7 @@ export function announced(services = [WS_DAEMON_SERVICE]) {
     gateOpened: (outcome) => gates.push(outcome),
     metrics: new ServiceMetrics(registry),
     lease: { namespace: 'rollcall', name: 'lease' },
+    withheld: (service, namesMax) => `${namesMax} nodes wait for ${service}`,
     clock,
   });
   const record = nodeRecord();

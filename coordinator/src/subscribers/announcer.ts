@@ -9,7 +9,13 @@ import type { ObservedNode } from '../state/observed-node.ts';
 import { podsOf, readyPodIn } from '../state/observed-pod.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
 import type { Term } from '../state/term.ts';
-import { type EventNews, type EventSubject, leaseSubject, packMessages } from './events/event-object.ts';
+import {
+  type EventNews,
+  type EventSubject,
+  leaseSubject,
+  packMessages,
+  serviceSubject,
+} from './events/event-object.ts';
 import type { ServiceMetrics } from './service-metrics.ts';
 
 export type AnnouncerOptions = {
@@ -18,6 +24,8 @@ export type AnnouncerOptions = {
   metrics: Pick<ServiceMetrics, 'becameReady' | 'started' | 'late'>;
   /** Counts it. */
   gateOpened: (outcome: 'complete' | 'expired') => void;
+  /** What the budget of a service keeps from nodes, with at most so many names of nodes. */
+  withheld: (service: string, namesMax: number) => string | undefined;
   /** What Events about the fleet as a whole are attached to. */
   lease: { namespace: string; name: string };
   clock: Clock;
@@ -120,13 +128,6 @@ export class Announcer {
     record({ subject: nodeSubject(node), type: 'Warning', reason: 'StartupGateExpired', message });
   }
 
-  /** A new taint is on the first nodes. */
-  taintWaits(subject: EventSubject): void {
-    const message =
-      'The taint is new: rollcall sets it on the first nodes only, until the service becomes ready on one of them';
-    this.#options.record({ subject, type: 'Normal', reason: 'TaintRolloutPending', message });
-  }
-
   /** Which guards hold now. To be called often: only what changed in this term is told. */
   guards(term: Term, active: readonly string[]): void {
     const before = this.#guards.get(term) ?? new Set<string>();
@@ -150,7 +151,8 @@ export class Announcer {
     const before = this.#held.get(term) ?? new Set();
     for (const { guard, of } of held) {
       if (before.has(`${guard} ${of}`)) continue;
-      this.#options.record({ subject, type: 'Warning', ...HELD[guard](of) });
+      if (guard === 'taint-budget') this.#taintsWait(of);
+      else this.#options.record({ subject, type: 'Warning', ...HELD[guard](of) });
     }
     for (const name of before.difference(now)) {
       const message = `The guard has ended (${name})`;
@@ -158,7 +160,20 @@ export class Announcer {
     }
     this.#held.set(term, now);
   }
+
+  #taintsWait(name: string): void {
+    const { services, record, withheld, lease } = this.#options;
+    const uid = services().flatMap(({ name: each, origin }) =>
+      each === name && origin.kind === 'object' ? origin.uid : [],
+    )[0];
+    const subject = uid === undefined ? leaseSubject(lease) : serviceSubject({ name, uid });
+    const message = `${name}: ${withheld(name, NAMES_MAX)}`;
+    record({ subject, type: 'Warning', reason: 'TaintBudgetExhausted', message });
+  }
 }
+
+/** Names of nodes in an Event, whose message has 1024 characters. */
+const NAMES_MAX = 10;
 
 const HELD = {
   observer: (service: string) => ({

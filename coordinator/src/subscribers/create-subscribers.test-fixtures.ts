@@ -60,7 +60,7 @@ export function subscribersRig(config: Partial<CoordinatorConfig> = {}, podCount
       return labels && { labels, withdrawn: labels['gpu'] ? {} : { gpu: 'true' } };
     },
     services: () => [],
-    serviceRegistry: { objects: () => [] },
+    withheld: () => undefined,
     mustYield: () => false,
     onChanged: (node) => calls.push(`changed ${node}`),
     onRestart: () => calls.push('restart'),

@@ -9,7 +9,6 @@ import type { Service } from '../model/services.ts';
 import { notifyUrl } from '../model/urls.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { registerGateMetric } from '../state/metrics.ts';
-import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import { Announcer } from './announcer.ts';
 import { type EventNews, leaseSubject } from './events/event-object.ts';
 import { EventRecorder } from './events/event-recorder.ts';
@@ -17,7 +16,6 @@ import { Evictor } from './eviction/evictor.ts';
 import type { NodeState } from './eviction/misplaced-pods.ts';
 import { createNotifiers } from './notify/notifier.ts';
 import { ServiceMetrics } from './service-metrics.ts';
-import { serviceSubject } from './status/service-status-controller.ts';
 
 export type CreateSubscribersOptions = {
   config: CoordinatorConfig;
@@ -26,9 +24,10 @@ export type CreateSubscribersOptions = {
   fence: WriteFence;
   fleet: Fleet;
   services: () => readonly Service[];
-  serviceRegistry: Pick<ServiceRegistry, 'objects'>;
   /** Returns the labels of a node, and those for which pods may be evicted from it; `undefined` if it is not known. */
   evictable: (node: string) => NodeState | undefined;
+  /** What the budget of a service keeps from nodes, for people, with at most so many names. */
+  withheld: (service: string, namesMax: number) => string | undefined;
   /** Writes to Nodes wait: Events make way. */
   mustYield: () => boolean;
   /** Called when a node may have changed. */
@@ -42,12 +41,9 @@ export type CreateSubscribersOptions = {
   registry: Registry;
 };
 
-/** What the controller calls, without the two calls that the composition adds. */
-type NodeSubscribers = Omit<Subscribers, 'podsListed'>;
-
 export type CreatedSubscribers = {
   record: (news: EventNews) => void;
-  subscribers: NodeSubscribers;
+  subscribers: Subscribers;
   announcer: Announcer;
   /** Resolves when nothing is under way that only a leader may do. */
   settled: () => Promise<unknown>;
@@ -55,7 +51,7 @@ export type CreatedSubscribers = {
 
 /** Creates everything that reports or acts when a Node changed: Events, metrics, eviction, notification. */
 export function createSubscribers(options: CreateSubscribersOptions): CreatedSubscribers {
-  const { config, environment, client, fence, fleet, services, serviceRegistry, onChanged, onRestart } = options;
+  const { config, environment, client, fence, fleet, services, onChanged, onRestart } = options;
   const { clock, random, signal, logger, registry } = options;
   const { dryRun } = config;
   const lease = { namespace: config.leaseNamespace, name: config.leaseName };
@@ -79,6 +75,7 @@ export function createSubscribers(options: CreateSubscribersOptions): CreatedSub
     record,
     metrics: new ServiceMetrics(registry),
     gateOpened: registerGateMetric(registry),
+    withheld: options.withheld,
     lease,
     clock,
   });
@@ -114,7 +111,7 @@ export function createSubscribers(options: CreateSubscribersOptions): CreatedSub
         registry,
       })
     : undefined;
-  const subscribers: NodeSubscribers = {
+  const subscribers: Subscribers = {
     changed: (name) => {
       onChanged(name);
       evictor?.consider(name);
@@ -139,10 +136,6 @@ export function createSubscribers(options: CreateSubscribersOptions): CreatedSub
     gateOpened: (...opened) => announcer.gateOpened(...opened),
     contested: (...contested) => announcer.contested(...contested),
     leftAlone: (...left) => announcer.leftAlone(...left),
-    taintWaits: (service) => {
-      const object = serviceRegistry.objects().find(({ name }) => name === service.name);
-      if (object) announcer.taintWaits(serviceSubject(object));
-    },
   };
   return { record, subscribers, announcer, settled: () => Promise.all([events.settled(), evictor?.settled()]) };
 }

@@ -237,6 +237,11 @@ describe('the API server refuses', () => {
       /may only begin with/,
     ],
     ['a taint of no effect', published({ taint: { key: 'a', effect: 'NoEntry' } }), /Unsupported value: "NoEntry"/],
+    ...[0, -1, '0%', '101%', '5', 'half'].map((maxUnavailable): [string, object, RegExp] => [
+      `a taint for ${maxUnavailable} nodes at a time`,
+      published({ taint: { key: 'a', effect: 'NoSchedule', maxUnavailable } }),
+      /maxUnavailable must be a number of nodes from 1, or a percentage from 1% to 100%/,
+    ]),
     ['a CA that is no base64', checking({ https: { port: 1, caBundle: '-----' } }), /\.https\.caBundle/],
     ['a condition that is none', published({ condition: 'a b' }), /not a valid key/],
     [

@@ -1,6 +1,5 @@
 import path from 'node:path';
 import type { ApiClient, KubeObject } from '../../control-plane/api-client.ts';
-import type { NodeObject } from '../../control-plane/cluster.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 
@@ -35,12 +34,6 @@ export type ServiceStatus = {
 export async function conditionOf(api: ApiClient, name: string, type: 'Ready' | 'NodesReady'): Promise<string> {
   const found = (await statusOf(api, name)).conditions?.find((each) => each.type === type);
   return found ? `${found.status} ${found.reason}: ${found.message}` : '';
-}
-
-/** Whether a Node notes that this taint, as `KEY=VALUE:EFFECT`, can be removed. */
-export async function isProven(api: ApiClient, taint: string): Promise<boolean> {
-  const nodes = await api.list<NodeObject>('/api/v1/nodes');
-  return nodes.some(({ metadata }) => metadata.annotations?.['rollcall.dev/services-started']?.includes(`"${taint}"`));
 }
 
 export async function statusOf(api: ApiClient, name: string): Promise<ServiceStatus> {

@@ -56,7 +56,7 @@ const nodesIn = async (state: string) => (await embedded.rig.leader()).metric('r
 const untilAbsent = () =>
   waitFor('four nodes without an agent', async () => (await nodesIn('absent')) === 4, { timeoutMs: 30_000 });
 const keysOf = (name: string) => ({ label: `example.com/${name}`, condition: `example.com/${name}-ready` });
-const taintOf = (name: string) => ({ key: `readiness.k8s.io/${name}`, effect: 'NoSchedule' });
+const taintOf = (name: string) => ({ key: `readiness.k8s.io/${name}`, effect: 'NoSchedule', maxUnavailable: '100%' });
 const create = (name: string, check: object) =>
   api.post(
     NODE_SERVICES,

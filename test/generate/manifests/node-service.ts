@@ -59,6 +59,20 @@ const publish = {
           'Effect on pods that do not tolerate the taint. NoExecute evicts them and requires --allow-no-execute of the coordinator; it is never added to a node because its agent is silent.',
           { enum: ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] },
         ),
+        maxUnavailable: {
+          description:
+            'How many of the nodes that were open for the service its taint may close at a time: a number from 1, or a percentage of them from 1% to 100%, rounded down, but at least one node. Open were nodes that are older than the NodeService, and those on which the service was ready once; a younger node has the taint until the service is ready there for the first time. The other nodes wait, and are named in the status. It bounds evictions by readiness as well.',
+          anyOf: [{ type: 'integer' }, { type: 'string' }],
+          'x-kubernetes-int-or-string': true,
+          default: '20%',
+          maxLength: 4,
+          'x-kubernetes-validations': [
+            validation(
+              "type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",
+              'maxUnavailable must be a number of nodes from 1, or a percentage from 1% to 100%',
+            ),
+          ],
+        },
       },
     },
     condition: text(

@@ -4,7 +4,7 @@ import type { Claim, EvaluatedNode } from '../labelers/labeler.ts';
 
 /** Keys that a guard keeps on nodes for now. */
 export type HeldWithdrawals = {
-  guard: 'observer' | 'blast-radius' | 'shared-fault';
+  guard: 'observer' | 'blast-radius' | 'shared-fault' | 'taint-budget';
   /** The service, the key of the label, or the check. */
   of: string;
   /** The number of nodes. */

@@ -162,7 +162,7 @@ class World {
     };
     const implied = others.includes(RULE) ? { [RULE]: { value: 'true', reason: 'r' } } : {};
     const labelers = [
-      readinessLabeler({ services: () => services, mayTaint: () => true, mayClear: () => true }),
+      readinessLabeler({ services: () => services, withheldTaint: () => undefined }),
       { name: 'device-labels', claims: () => [device] },
     ];
     const consequences = [

@@ -33,7 +33,7 @@ type Config = { services: readonly Service[]; gate: ReadinessGate; ready: readon
 function planFor(node: ObservedNode, { gate, ready, ...config }: Config): NodePlan | undefined {
   const services = config.services.map((each) => gated(each, gate));
   const keys = registryOf({ watchedServices: services });
-  const labelers = [readinessLabeler({ services: () => services, mayTaint: () => true, mayClear: () => true })];
+  const labelers = [readinessLabeler({ services: () => services, withheldTaint: () => undefined })];
   const consequences = (['before-rules', 'after-rules'] as const).map((stage) => leftOverKeys(keys, stage));
   const stateOf = ({ name }: Service) => (ready.includes(name) ? 'ready' : 'not-ready');
   const readiness = new Map(

@@ -23,8 +23,7 @@ const rules = rulesOf(['accelerators/edgetpu'], {
 const { labelers, consequences } = createLabelers({
   services: () => SERVICES,
   serviceUids: () => new Set(),
-  mayTaint: () => true,
-  mayClear: () => true,
+  withheldTaint: () => undefined,
   keys,
   forbiddenLabelDomains: [],
   poolsAllowedPrefixes: [],

@@ -10,9 +10,11 @@ const rules = () => ({ dependents: (labels: Iterable<string>) => new Set([...lab
 const withdrawn = { 'svc.example/cache': 'true', 'of svc.example/cache': 'true', tier: 'gold' };
 const node = { labels: { zone: 'a' }, annotations: { [WITHDRAWN_LABELS_ANNOTATION]: JSON.stringify(withdrawn) } };
 
-function evictable(verdict: Partial<ServiceReadiness> | undefined): string[] {
+const mayEvict = () => true;
+
+function evictable(verdict: Partial<ServiceReadiness> | undefined, may = mayEvict): string[] {
   const shown = new Map(verdict ? [['cache', { ...UNJUDGED, ...verdict }]] : []);
-  const { labels, withdrawn } = evictableLabels(node, () => shown, { services, rules });
+  const { labels, withdrawn } = evictableLabels(node, () => shown, { services, rules, mayEvict: may });
   expect(labels).toBe(node.labels);
   return Object.keys(withdrawn);
 }
@@ -41,15 +43,19 @@ test('no pod goes for a label that was of a service, and that no service in forc
       evictableLabels(
         { ...node, annotations },
         () => new Map([['cache', { ...UNJUDGED, state: 'not-ready', cause: 'evidence' }]]),
-        { services: () => [serviceOf('cache', { publish })], rules },
+        { services: () => [serviceOf('cache', { publish })], rules, mayEvict },
       ).withdrawn,
     );
   expect(of({ label: 'svc.example/renamed' })).toEqual(['tier']);
   expect(of({ label: 'svc.example/cache' })).toEqual(Object.keys(withdrawn));
 });
 
+test('no pod goes for the label of a service beyond its budget, nor for what rules make of it', () => {
+  expect(evictable({ state: 'not-ready', cause: 'agent' }, () => false)).toEqual(['tier']);
+});
+
 test('a node from which nothing was withdrawn is not evaluated for it', () => {
   const evaluated = () => expect.unreachable('evaluated for nothing');
-  const { withdrawn } = evictableLabels({ labels: {}, annotations: {} }, evaluated, { services, rules });
+  const { withdrawn } = evictableLabels({ labels: {}, annotations: {} }, evaluated, { services, rules, mayEvict });
   expect(withdrawn).toEqual({});
 });

@@ -12,24 +12,32 @@ type Labels = Readonly<Record<string, string>>;
 /** The labels of a node, and those that rollcall withdrew and for which pods may be evicted. */
 export type EvictableLabels = { labels: Labels; withdrawn: Labels };
 
+type Given = {
+  services: () => readonly Service[];
+  rules: (() => Pick<Rules, 'dependents'>) | undefined;
+  /** Whether the budget of a service that fails has a place for the node. */
+  mayEvict: (service: Service) => boolean;
+};
+
 /**
  * Of the labels that the Node lists as withdrawn, the label of a service counts only while the service is seen to fail:
  * not while its agent is silent, it is damped, its state is unknown, it no longer applies to the node, or no service in
- * force publishes the label any more. The same holds for labels that rules derive from it.
+ * force publishes the label any more, and not beyond its budget. The same holds for labels that rules derive from it.
  */
 export function evictableLabels(
   { labels, annotations }: Pick<ObservedNode, 'labels' | 'annotations'>,
   readiness: () => NodeReadiness | undefined,
-  { services, rules }: { services: () => readonly Service[]; rules: (() => Pick<Rules, 'dependents'>) | undefined },
+  { services, rules, mayEvict }: Given,
 ): EvictableLabels {
   const withdrawn = Object.entries(parseWithdrawnLabels(annotations[WITHDRAWN_LABELS_ANNOTATION]));
   if (withdrawn.length === 0) return { labels, withdrawn: {} };
   const shown = readiness();
   const failing = new Set<string>();
   const unseen = new Set(listedOf({ annotations }, 'label', (origin) => isOfService(origin) && !isOfRule(origin)));
-  for (const { name, publish } of services()) {
+  for (const service of services()) {
+    const { name, publish } = service;
     const verdict = shown?.get(name);
-    const isFailing = verdict?.state === 'not-ready' && isSeen(verdict.cause);
+    const isFailing = verdict?.state === 'not-ready' && isSeen(verdict.cause) && mayEvict(service);
     if (publish.label !== undefined) (isFailing ? failing : unseen).add(publish.label);
   }
   for (const label of failing) unseen.delete(label);

@@ -9,8 +9,7 @@ import { rulesOf } from './rules.test-fixtures.ts';
 function labelersWith(change: Partial<LabelerOptions> = {}) {
   return createLabelers({
     services: () => [],
-    mayTaint: () => true,
-    mayClear: () => true,
+    withheldTaint: () => undefined,
     keys: registryOf(),
     ...NOTHING_CONFIGURED,
     forbiddenLabelDomains: ['example.org'],

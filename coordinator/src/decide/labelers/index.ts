@@ -20,8 +20,7 @@ import { type WithdrawnLabel, withdrawnLabels } from './withdrawn-labels.ts';
 export type LabelerOptions = {
   services: () => readonly Service[];
   serviceUids: ServicesStartedOptions['serviceUids'];
-  mayTaint: ReadinessOptions['mayTaint'];
-  mayClear: ReadinessOptions['mayClear'];
+  withheldTaint: ReadinessOptions['withheldTaint'];
   keys: KeyRegistry;
   poolsAllowedPrefixes: readonly string[];
   poolsRemovedLabels: readonly string[];

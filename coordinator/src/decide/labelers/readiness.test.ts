@@ -5,9 +5,9 @@ import { formatStartedServices } from '../../state/started-services.ts';
 import { snapshot, WS_DAEMON_LABEL, WS_DAEMON_SERVICE, WS_DAEMON_TAINT } from '../readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from '../readiness/tracker.ts';
 import type { Claim, EvaluatedNode } from './labeler.ts';
-import { readinessLabeler } from './readiness.ts';
+import { type ReadinessOptions, readinessLabeler } from './readiness.ts';
 
-const MAY = { mayTaint: () => true, mayClear: () => true };
+const MAY: Pick<ReadinessOptions, 'withheldTaint'> = { withheldTaint: () => undefined };
 
 /** What is claimed of a service that is so on this node. */
 function claimsOf(
@@ -90,22 +90,21 @@ const STARTUP: Service = { ...SERVICE, mode: 'Startup' };
 type Situation = Partial<ServiceReadiness> & {
   tainted?: boolean;
   noted?: string;
-  mayTaint?: boolean;
-  mayClear?: boolean;
+  withheld?: 'absent' | 'keep' | undefined;
 };
 
 describe('a service', () => {
   /** What is claimed of its label and its taint. */
   function stances(
     service: Service,
-    { tainted = false, noted, mayTaint = true, mayClear = true, ...readiness }: Situation = {},
+    { tainted = false, noted, withheld, ...readiness }: Situation = {},
   ): (string | undefined)[] {
     const note = noted && formatStartedServices('u', new Map([['csi', noted]]));
     const node: Partial<EvaluatedNode> = {
       taints: tainted ? [{ key: PUBLISH.taint.key, value: 'true', effect: 'NoSchedule' }] : [],
       annotations: note ? { 'rollcall.dev/services-started': note } : {},
     };
-    const may = { mayTaint: () => mayTaint, mayClear: () => mayClear };
+    const may = { withheldTaint: () => withheld && { stance: withheld, reason: 'it waits' } };
     const claims = claimsOf(service, readiness, node, may);
     return ['label', 'taint'].map((kind) => claims.find((claim) => claim.kind === kind)?.stance);
   }
@@ -135,15 +134,12 @@ describe('a service', () => {
     expect(on({}, { ...theirs, ownedLabels: new Set([label]) })).toEqual([`label ${label} absent exclusive`]);
   });
 
-  test('has no new taint where there may be none yet, and keeps the one that is there', () => {
-    expect(stances(SERVICE, { state: 'not-ready', mayTaint: false })).toEqual(['absent', 'absent']);
-    expect(stances(SERVICE, { state: 'not-ready', mayTaint: false, tainted: true })).toEqual(['absent', 'present']);
-  });
-
-  test('that is ready keeps its first taint until the status notes that it can go', () => {
-    expect(stances(SERVICE, { tainted: true, mayClear: false })).toEqual(['present', 'keep']);
-    expect(stances(SERVICE, { tainted: false, mayClear: false })).toEqual(['present', 'absent']);
-    expect(stances(SERVICE, { state: 'not-ready', tainted: true, mayClear: false })).toEqual(['absent', 'present']);
+  test('that is not ready has its taint as long as that is not withheld, which changes nothing else', () => {
+    for (const withheld of ['absent', 'keep'] as const) {
+      expect(stances(SERVICE, { state: 'not-ready', withheld })).toEqual(['absent', withheld]);
+      expect(stances(SERVICE, { state: 'ready', withheld })).toEqual(['present', 'absent']);
+      expect(stances(SERVICE, { state: 'unknown', withheld })).toEqual(['keep', 'keep']);
+    }
   });
 
   test.each([
@@ -212,21 +208,4 @@ test('the keys of a service stay as they are while it is unknown whether it appl
 test('a condition is held while the state is unknown, and not claimed where the service is not for the node', () => {
   expect(claimed({ state: 'unknown', cause: 'unknown' })).toMatchObject([{ stance: 'keep' }]);
   expect(claimed({ state: 'ready', cause: 'agent' }, { tier: 'lead' })).toEqual([]);
-});
-
-test.each([
-  ['is held as it was before the edit, until it may go to this node', [{ key: 'k', effect: 'NoExecute' }], 'keep'],
-  ['is held with its value from before', [{ key: 'k', value: 'old', effect: 'NoSchedule' }], 'keep'],
-  ['is wanted where it is as written', [{ key: 'k', effect: 'NoSchedule' }], 'present'],
-  ['waits where there is none', [{ key: 'other', effect: 'NoSchedule' }], 'absent'],
-] as const)('a taint that was edited and may not go to every node yet %s', (_what, taints, stance) => {
-  const taint = { key: 'k', value: '', effect: 'NoSchedule' } as const;
-  const service = { ...MIRROR, publish: { taint } };
-  const stanceOf = (state: 'ready' | 'not-ready') => {
-    const node = { labels: { tier: 'gold' }, taints };
-    return claimsOf(service, { state }, node, { mayTaint: () => false, mayClear: () => false })[0]?.stance;
-  };
-  expect(stanceOf('not-ready')).toBe(stance);
-  // Only the one that is written waits for the status to say that it can go.
-  expect(stanceOf('ready')).toBe(stance === 'present' ? 'keep' : 'absent');
 });

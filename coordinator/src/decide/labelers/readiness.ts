@@ -3,17 +3,14 @@ import { type Cause, isSeen } from '../../model/inventory/cause.ts';
 import { selects } from '../../model/label-selector.ts';
 import type { Service, ServiceTaint } from '../../model/services.ts';
 import { isOfRule, isOfService, keysOn, type ListedKind, listedKey, type Origin } from '../../state/node-keys.ts';
-import { hasTaint } from '../../state/observed-node.ts';
 import { hasStarted, startedServices } from '../../state/started-services.ts';
 import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
 import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
 
 export type ReadinessOptions = {
   services: () => readonly Service[];
-  /** Whether a taint may be put on a node that does not have it yet: a new one begins on a few nodes. */
-  mayTaint: (service: Service, node: EvaluatedNode) => boolean;
-  /** Whether a taint may be taken off a node where the service is ready: the first that goes is noted before. */
-  mayClear: (service: Service) => boolean;
+  /** What is claimed of the taint of a service that is not ready, where the node may not have it as written now. */
+  withheldTaint: (service: Service, node: EvaluatedNode) => Pick<Claim, 'stance' | 'reason'> | undefined;
 };
 
 type Stand = Pick<Claim, 'stance' | 'reason' | 'sinceMs' | 'cause'>;
@@ -121,7 +118,7 @@ function taintStand(
   service: Service,
   taint: ServiceTaint,
   node: EvaluatedNode,
-  { readiness, mayTaint, mayClear }: { readiness: ServiceReadiness } & ReadinessOptions,
+  { readiness, withheldTaint }: { readiness: ServiceReadiness } & ReadinessOptions,
 ): Stand {
   const { state, reason, sinceMs, cause } = readiness;
   const { mode, origin, publish } = service;
@@ -134,15 +131,8 @@ function taintStand(
   }
   if (origin.kind === 'built-in' && !isTainted(origin, node)) return NOT_FOR_WORKSPACES;
   const isThere = node.taints?.some((each) => each.key === key) === true;
-  const isAsWritten = hasTaint(node.taints, taint);
-  if (state === 'not-ready' && !isAsWritten && !mayTaint(service, node)) {
-    return {
-      // A taint that was there before it was edited stays.
-      stance: isThere ? 'keep' : 'absent',
-      reason: 'the taint is new, and waits until the service becomes ready on one of the first nodes',
-      cause,
-    };
-  }
+  const withheld = state === 'not-ready' ? withheldTaint(service, node) : undefined;
+  if (withheld) return { ...withheld, reason: `${reason}; ${withheld.reason}`, sinceMs, cause };
   if (effect === 'NoExecute' && state === 'not-ready' && !isSeen(cause)) {
     return {
       stance: 'keep',
@@ -154,14 +144,6 @@ function taintStand(
   // Were it taken first, a coordinator that ends in between would have the service evaluated again.
   if (state === 'ready' && isThere && mode === 'Startup' && !hasStarted(service, startedServices(node))) {
     return { stance: 'keep', reason: 'waits until the Node records that the service was ready', sinceMs, cause };
-  }
-  if (state === 'ready' && isAsWritten && !mayClear(service)) {
-    return {
-      stance: 'keep',
-      reason: 'waits until the Node records that the taint can be removed',
-      sinceMs,
-      cause,
-    };
   }
   return standOf('taint', readiness);
 }

@@ -1,8 +1,7 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
-import type { Taint } from '../../state/observed-node.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import type { EvaluatedNode } from './labeler.ts';
 import { servicesStartedLabeler } from './services-started.ts';
@@ -17,9 +16,7 @@ type Given = {
   ready?: string[];
   noted?: Record<string, string>;
   known?: boolean;
-  taints?: readonly Taint[] | undefined;
-  /** The note as it is, instead of `noted`. */
-  text?: string;
+  createdAtMs?: number;
 };
 
 /** What is noted on the node: the stance, and the services with their uids. */
@@ -29,10 +26,9 @@ function noted({
   ready = [],
   noted,
   known = true,
-  taints,
-  ...given
+  createdAtMs = 0,
 }: Given): string | undefined {
-  const text = given.text ?? (noted && JSON.stringify({ node: 'u', services: noted }));
+  const text = noted && JSON.stringify({ node: 'u', services: noted });
   const annotations = text ? { [SERVICES_STARTED_ANNOTATION]: text } : {};
   const readiness: EvaluatedNode['readiness'] = new Map(
     services.map(({ name }) => [
@@ -40,7 +36,7 @@ function noted({
       { state: ready.includes(name) ? 'ready' : 'not-ready', reason: '', cause: 'agent', sinceMs: 0 },
     ]),
   );
-  const node = { ...snapshot({ annotations, servicesKnown: known, taints }), readiness, ageMs: 0 };
+  const node = { ...snapshot({ annotations, servicesKnown: known, createdAtMs }), readiness, ageMs: 0 };
   const [claim] = servicesStartedLabeler({ services: () => services, serviceUids: () => new Set(others) }).claims(node);
   return claim && `${claim.stance} ${claim.value}`;
 }
@@ -60,34 +56,13 @@ test('a service that is checked all the time is noted as well: a startup deadlin
   expect(noted({ services, noted: { csi: 'csi-uid:1' } })).toBe(note);
 });
 
-describe('a taint', () => {
+test('a service with a taint is noted on nodes that are older and younger than it', () => {
   const taint = { key: 'example.com/no-csi', value: 'x', effect: 'NoSchedule' } as const;
-  const services = [serviceOf('csi', { publish: { taint }, origin: object('csi-uid') })];
-  const service = '"services":{"csi":"csi-uid:1"}';
-  const note = '{"node":"u","taints":{"csi-uid":"example.com/no-csi=x:NoSchedule"}}';
-  const given = { services, others: ['csi-uid'], ready: ['csi'], taints: [taint] };
-
-  test('is noted where the service is ready while the node has it, and stays noted', () => {
-    expect(noted({ ...given, ready: [] })).toBeUndefined();
-    expect(noted(given)).toBe(`present ${note.replace('"taints"', `${service},"taints"`)}`);
-    expect(noted({ ...given, ready: [], taints: [], text: note })).toBe(`present ${note}`);
-    expect(noted({ ...given, services: [], text: note })).toBe(`present ${note}`);
-    expect(noted({ ...given, services: [], others: [], known: false, text: note })).toBe(`present ${note}`);
-  });
-
-  test('is not noted where the node does not have it, where it is not known, and when its NodeService is gone', () => {
-    for (const taints of [[], [{ ...taint, value: 'y' }], undefined]) {
-      expect(noted({ ...given, taints })).toBe(`present {"node":"u",${service}}`);
-    }
-    expect(noted({ services: [], text: note })).toBe('absent ');
-  });
-
-  test('is noted beside the services, and as it was last', () => {
-    const startup = services.map((each): Service => ({ ...each, mode: 'Startup' }));
-    expect(noted({ ...given, services: startup, text: note.replace('=x', '=old') })).toBe(
-      'present {"node":"u","services":{"csi":"csi-uid:1"},"taints":{"csi-uid":"example.com/no-csi=x:NoSchedule"}}',
+  const services = [serviceOf('csi', { publish: { taint }, origin: { ...object('csi-uid'), createdAtMs: 0 } })];
+  for (const createdAtMs of [0, 1000])
+    expect(noted({ services, ready: ['csi'], createdAtMs })).toBe(
+      'present {"node":"u","services":{"csi":"csi-uid:1"}}',
     );
-  });
 });
 
 test('one of the same name that was there before is another', () => {

@@ -1,13 +1,10 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Service } from '../../model/services.ts';
-import { hasTaint } from '../../state/observed-node.ts';
 import {
   formatStartedServices,
-  provenTaints,
   startedServices,
   startedUid,
   startText,
-  taintText,
   wasReady,
 } from '../../state/started-services.ts';
 import { type Labeler, ownNote } from './labeler.ts';
@@ -20,9 +17,9 @@ export type ServicesStartedOptions = {
 
 /**
  * Notes on the node which NodeServices were ready there once, and with which generation: those of mode Startup are not
- * evaluated there again, and those with a startup deadline are never late, be it set later. Notes also which taints the node had while their service was ready
- * there: from then on every node may get them. A note stays as long as its NodeService exists, whatever becomes of the
- * object meanwhile.
+ * evaluated there again, those with a startup deadline are never late, be it set later, and a taint that closed the node
+ * from its birth has a budget from then on. A note stays as long as its NodeService exists, whatever becomes of the object
+ * meanwhile.
  */
 export function servicesStartedLabeler({ services, serviceUids }: ServicesStartedOptions): Labeler {
   return {
@@ -30,21 +27,17 @@ export function servicesStartedLabeler({ services, serviceUids }: ServicesStarte
     claims: (node) => {
       const before = startedServices(node);
       const started = new Map<string, string>();
-      const taints = new Map<string, string>();
       for (const service of services()) {
-        const { name, origin, publish } = service;
+        const { name, origin } = service;
         if (origin.kind !== 'object') continue;
         const isReady = node.readiness.get(name)?.state === 'ready';
-        if (isReady && publish.taint && hasTaint(node.taints, publish.taint))
-          taints.set(origin.uid, taintText(publish.taint));
         if (wasReady(service, before)) started.set(name, before.get(name) ?? '');
         else if (isReady) started.set(name, startText(origin));
       }
       const exist = serviceUids();
       const isToStay = (uid: string) => exist.has(uid) || !node.servicesKnown;
       for (const [name, text] of before) if (!started.has(name) && isToStay(startedUid(text))) started.set(name, text);
-      for (const [uid, taint] of provenTaints(node)) if (!taints.has(uid) && isToStay(uid)) taints.set(uid, taint);
-      const value = formatStartedServices(node.uid, started, taints);
+      const value = formatStartedServices(node.uid, started);
       const reason = value ? 'lists services that were ready on the node once' : 'no service was ready on the node';
       return ownNote(node, SERVICES_STARTED_ANNOTATION, { value, reason });
     },

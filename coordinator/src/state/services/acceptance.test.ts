@@ -31,7 +31,6 @@ const OPTIONS: AcceptanceOptions = {
   agentProbesPerSecond: 1000,
   impliedBy: () => new Set(),
   claims: () => NO_CLAIMS,
-  intolerantPod: () => undefined,
 };
 
 /** The reasons why these are refused, by name; those that are accepted are not named. */
@@ -177,12 +176,10 @@ test('no object changes what becomes of those that are older, whatever it publis
   }
 });
 
-test('a taint that evicts is refused unless that is allowed, and where its own pods would be evicted', () => {
+test('a taint that evicts is refused unless that is allowed', () => {
   const evicting = object('a', { publish: { taint: { ...TAINT, effect: 'NoExecute' } } });
   expect(refused([evicting])).toEqual({ a: 'NoExecuteNotAllowed' });
   expect(refused([evicting], { allowNoExecute: true })).toEqual({});
-  const intolerantPod = () => 'default/x';
-  expect(refused([evicting], { allowNoExecute: true, intolerantPod })).toEqual({ a: 'TaintNotTolerated' });
 });
 
 test('a name that is too long for its label is refused, unless it makes none', () => {
@@ -238,15 +235,6 @@ describe('a service is refused', () => {
     const a = object('a', { nodeSelector: { matchLabels: { implied: 'true' } } });
     expect(refused([a], { impliedBy: impliedByLabelOf('b') })).toEqual({});
     expect(refused([a], { impliedBy: impliedByLabelOf('a') })).toEqual({ a: 'SelectsByService' });
-  });
-
-  test('for a taint that its own pods do not tolerate', () => {
-    const intolerantPod = () => 'kube-system/a-1';
-    expect(refused([object('a', { publish: { taint: TAINT } })], { intolerantPod })).toEqual({
-      a: 'TaintNotTolerated',
-    });
-    const preferred = { ...TAINT, effect: 'PreferNoSchedule' };
-    expect(refused([object('a', { publish: { taint: preferred } })], { intolerantPod })).toEqual({});
   });
 
   test('for a key outside of what is allowed, with the cure', () => {

@@ -142,8 +142,6 @@ export type AcceptanceOptions = {
   impliedBy: (labels: readonly string[]) => ReadonlySet<string>;
   /** Who else wants the keys, and who has them on Nodes. */
   claims: () => KeyClaims;
-  /** A pod of the service that does not tolerate its taint. */
-  intolerantPod: (service: Service) => string | undefined;
 };
 
 /** The maximum length of the part of a label's key after the slash. */
@@ -151,14 +149,6 @@ const LABEL_NAME_MAX = 63;
 /** How many checks a service may have, and an `anyOf` in it. */
 const CHECKS_MAX = 16;
 const ANY_OF_MAX = 8;
-
-/** What pods of a service are the cause of, and the end. */
-const NOT_TOLERATED = 'TaintNotTolerated';
-
-/** Whether a refusal ends when the pods of the service are others. */
-export function isByPods(refusal: Refusal | undefined): boolean {
-  return refusal?.reason === NOT_TOLERATED;
-}
 
 type Key = { kind: 'label' | 'taint' | 'condition'; key: string };
 
@@ -220,7 +210,6 @@ export function* refusalsOf(
       firstOf(keysOf(service), (key) => keyTaken(key, object)) ??
       circles.refusal(service) ??
       conditionCircle(service, conditions) ??
-      intolerant(service, options) ??
       budgets.refusal(service);
     refusals.set(object, refusal);
     if (refusal) continue;
@@ -395,14 +384,6 @@ function problemOfCondition(type: string, { allowedConditions }: AcceptanceOptio
   if (LIFECYCLE_CONDITIONS.includes(type)) return 'is reserved for those who drain and maintain nodes';
   if (!REPAIR_CONDITIONS.includes(type) || allowedConditions.includes(type)) return undefined;
   return 'makes Karpenter replace nodes, and is not listed in --allow-condition';
-}
-
-function intolerant(service: Service, { intolerantPod }: AcceptanceOptions): Refusal | undefined {
-  const { taint } = service.publish;
-  const pod = taint && taint.effect !== 'PreferNoSchedule' ? intolerantPod(service) : undefined;
-  if (!taint || pod === undefined) return undefined;
-  const message = `Its pod ${pod} does not tolerate the taint ${taint.key}, so it could never make a node ready: add the toleration`;
-  return { reason: NOT_TOLERATED, message };
 }
 
 function keysOf({ publish: { label, taint, condition } }: Service): Key[] {

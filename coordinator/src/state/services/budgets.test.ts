@@ -5,7 +5,7 @@ import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
 import { formatKeys, listedKey, type Origin } from '../node-keys.ts';
-import { formatStartedServices, taintText } from '../started-services.ts';
+import { formatStartedServices } from '../started-services.ts';
 import { type AcceptanceOptions, NO_CLAIMS, refusalsOf } from './acceptance.ts';
 import { CHECKS_MAX, SERVICE_KEYS_BYTES_MAX, SERVICES_MAX } from './budgets.ts';
 import { type ObservedNodeService, observeNodeService } from './node-service.ts';
@@ -20,7 +20,6 @@ const OPTIONS: AcceptanceOptions = {
   agentProbesPerSecond: 50,
   impliedBy: () => new Set(),
   claims: () => NO_CLAIMS,
-  intolerantPod: () => undefined,
 };
 
 const uidOf = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
@@ -80,7 +79,7 @@ const ROWS: [reason: string, fit: number, spec: (index: number) => NonNullable<N
   ],
   [
     'KeysTooLarge',
-    28,
+    38,
     (index) => ({ checks: checks(1, SEEN), publish: publishing(index) }),
     'The keys of services would take too much of the annotations of a node (it adds ',
   ],
@@ -196,14 +195,12 @@ function rateOf(check: Service['checks'][number] | undefined): number {
 function noted(services: readonly Service[]): number {
   const keys = new Map<string, Origin>();
   const started = new Map<string, string>();
-  const taints = new Map<string, string>();
   for (const { name, publish, origin } of services) {
     const uid = origin.kind === 'object' ? origin.uid : '';
     for (const kind of ['label', 'condition'] as const)
       keys.set(listedKey(kind, publish[kind] ?? ''), `service:${uid}`);
     keys.set(listedKey('taint', publish.taint?.key ?? ''), `service:${uid}`);
     started.set(name, uid);
-    if (publish.taint) taints.set(uid, taintText(publish.taint));
   }
-  return (formatKeys(keys)?.length ?? 0) + (formatStartedServices(uidOf(0), started, taints)?.length ?? 0);
+  return (formatKeys(keys)?.length ?? 0) + (formatStartedServices(uidOf(0), started)?.length ?? 0);
 }

@@ -89,7 +89,6 @@ function bytesOnNode({ name, publish, origin }: Service): number {
     ...(taint ? [[`taint:${taint.key}`, listed]] : []),
     ...(condition === undefined ? [] : [[`condition:${condition}`, listed]]),
     ...(origin.kind === 'object' ? [[name, `${uid}${GENERATION}`]] : []),
-    ...(origin.kind === 'object' && taint ? [[uid, `${taint.key}=${taint.value}:${taint.effect}`]] : []),
   ];
   return entries.reduce((sum, [key = '', value = '']) => sum + key.length + value.length + '"":"",'.length, 0);
 }

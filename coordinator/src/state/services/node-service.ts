@@ -1,9 +1,9 @@
 import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { NodeService } from '../../kube/objects.ts';
 import { durationMs } from '../../model/duration.ts';
-import { duration, labelSelector, objectOf, oneOf, text } from '../../model/known-fields.ts';
+import { type Check, duration, labelSelector, objectOf, oneOf, text } from '../../model/known-fields.ts';
 import type { LabelSelector } from '../../model/label-selector.ts';
-import type { Publication, Service } from '../../model/services.ts';
+import { isMaxUnavailable, type Publication, type Service } from '../../model/services.ts';
 import { checks, readChecks, type WrittenCheck } from './written-checks.ts';
 
 /** A NodeService as it is written, and what was said of it. */
@@ -29,6 +29,8 @@ type Spec = {
   publish?: Publication;
 };
 
+const maxUnavailable: Check = (value, path) => (isMaxUnavailable(value) ? undefined : path);
+
 const unknownField = objectOf(
   { checks },
   {
@@ -39,7 +41,10 @@ const unknownField = objectOf(
       {},
       {
         label: text,
-        taint: objectOf({ key: text, effect: oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute') }, { value: text }),
+        taint: objectOf(
+          { key: text, effect: oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute') },
+          { value: text, maxUnavailable },
+        ),
         condition: text,
       },
     ),
@@ -70,6 +75,6 @@ function readPublication({ label, taint, condition }: Publication): Publication 
   return {
     ...(label === undefined ? {} : { label }),
     ...(condition === undefined ? {} : { condition }),
-    ...(taint ? { taint: { key: taint.key, value: taint.value ?? '', effect: taint.effect } } : {}),
+    ...(taint ? { taint: { ...taint, value: taint.value ?? '' } } : {}),
   };
 }

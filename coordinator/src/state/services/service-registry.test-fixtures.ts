@@ -26,11 +26,10 @@ export function nodeService(
   });
 }
 
-/** A serviceRegistry of services whose pods tolerate a taint or not, which is known only while they are watched. */
+/** A serviceRegistry, and the names of the services in force. */
 export function stage(builtIn: readonly Service[] = []) {
   const clock = new FakeClock();
   const keys = registryOf();
-  const pods = { tolerate: false, revision: 0 };
   let changes = 0;
   const serviceRegistry: ServiceRegistry = new ServiceRegistry({
     builtIn,
@@ -43,11 +42,6 @@ export function stage(builtIn: readonly Service[] = []) {
     agentProbesPerSecond: 50,
     impliedBy: () => new Set(),
     claims: () => NO_CLAIMS,
-    intolerantPod: ({ name }) => {
-      const isInView = serviceRegistry.watched().some((service) => service.name === name);
-      return isInView && !pods.tolerate ? 'default/pod' : undefined;
-    },
-    podsRevision: () => pods.revision,
     clock,
     logger: silentLogger(),
   });
@@ -59,9 +53,7 @@ export function stage(builtIn: readonly Service[] = []) {
     clock,
     keys,
     serviceRegistry,
-    pods,
     changes: () => changes,
     inForce: () => namesOf(serviceRegistry.services()),
-    watched: () => namesOf(serviceRegistry.watched()),
   };
 }

@@ -9,35 +9,8 @@ const TAINTED = nodeService('a', {
 });
 const LABEL = 'service.rollcall.dev/b';
 
-test('a service that is refused for its pods stays so while they are as they are', () => {
-  const { serviceRegistry, pods, inForce, watched, changes } = stage();
-  serviceRegistry.handlers.onReplace([TAINTED]);
-  expect(inForce()).toEqual(['a']);
-  for (let round = 0; round < 3; round += 1) {
-    serviceRegistry.judge();
-    expect([inForce(), watched()]).toEqual([[], ['a']]);
-    expect(serviceRegistry.refusalOf(TAINTED)?.reason).toBe('TaintNotTolerated');
-  }
-  expect(changes()).toBe(2);
-  pods.tolerate = true;
-  serviceRegistry.judge();
-  expect([inForce(), watched()]).toEqual([['a'], ['a']]);
-  expect(serviceRegistry.refusalOf(TAINTED)).toBeUndefined();
-});
-
-test('the pods of a refused service that is deleted are watched no more', () => {
-  const { serviceRegistry, watched, changes } = stage();
-  serviceRegistry.handlers.onReplace([TAINTED]);
-  serviceRegistry.judge();
-  const before = changes();
-  serviceRegistry.handlers.onReplace([]);
-  expect(watched()).toEqual([]);
-  expect(changes()).toBe(before + 1);
-});
-
 test('what was listed is unknown while it is not watched, and stays in force', () => {
-  const { serviceRegistry, pods, inForce, changes } = stage();
-  pods.tolerate = true;
+  const { serviceRegistry, inForce, changes } = stage();
   expect(serviceRegistry.known).toBe(false);
   serviceRegistry.handlers.onReplace([TAINTED]);
   expect(serviceRegistry.known).toBe(true);
@@ -165,37 +138,6 @@ test('a status that was written is kept with its object, and with none that is g
   serviceRegistry.noteStatus('b', 'written');
   serviceRegistry.noteStatus('gone', 'written');
   expect(serviceRegistry.objects().map(({ status }) => status)).toEqual(['written', undefined]);
-});
-
-describe('what pods tolerate', () => {
-  test('is looked at when they have changed', () => {
-    const { serviceRegistry, pods, inForce } = stage();
-    serviceRegistry.handlers.onReplace([TAINTED]);
-    serviceRegistry.podsMayHaveChanged();
-    expect(inForce()).toEqual(['a']);
-    pods.revision += 1;
-    serviceRegistry.podsMayHaveChanged();
-    expect(inForce()).toEqual([]);
-  });
-
-  test('is looked at again after 5 s, and only when they have changed since', async () => {
-    const { clock, serviceRegistry, pods, inForce } = stage();
-    serviceRegistry.handlers.onReplace([TAINTED]);
-    pods.revision += 1;
-    serviceRegistry.podsMayHaveChanged();
-    pods.tolerate = true;
-    pods.revision += 1;
-    await clock.advance(4999);
-    serviceRegistry.podsMayHaveChanged();
-    expect(inForce()).toEqual([]);
-    await clock.advance(1);
-    serviceRegistry.podsMayHaveChanged();
-    expect(inForce()).toEqual(['a']);
-    pods.tolerate = false;
-    await clock.advance(60_000);
-    serviceRegistry.podsMayHaveChanged();
-    expect(inForce()).toEqual(['a']);
-  });
 });
 
 describe('a proposal', () => {

@@ -7,7 +7,7 @@ import { atOnce, Slices } from '@rollcall/common/slices.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isSameButStatus } from '../../model/known-fields.ts';
 import type { Service } from '../../model/services.ts';
-import { type AcceptanceOptions, builtInWithoutTaken, isByPods, type Refusals, refusalsOf } from './acceptance.ts';
+import { type AcceptanceOptions, builtInWithoutTaken, type Refusals, refusalsOf } from './acceptance.ts';
 import type { Refusal } from './budgets.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
@@ -16,14 +16,12 @@ export type ServiceRegistryOptions = Omit<AcceptanceOptions, 'keys'> & {
   keys: KeyRegistry;
   /** Who decides about keys, the NodeServices apart. */
   otherKeys: Pick<KeyRegistry, 'refusal'>;
-  /** Grows as pods of services change, which may tolerate a taint or not. */
-  podsRevision: () => number;
   clock: Clock;
   logger: Logger;
 };
 
 /**
- * Other services are in force or watched, or the first list of them has come; with the uids of NodeServices that were in
+ * Other services are in force, or the first list of them has come; with the uids of NodeServices that were in
  * force and were changed, or no longer are.
  */
 export type ServiceRegistryListener = (uids: readonly string[]) => void;
@@ -34,8 +32,6 @@ const GATHER_MS = 50;
 const AT_ONCE_MAX = 256;
 /** How much longer than a judgement is the pause before the next one that is due already. */
 const PAUSE_TIMES = 4;
-/** Between two looks at what pods tolerate. */
-const PODS_MS = 5000;
 
 /** Every service that is in force: those that need not be written, and the NodeServices that are accepted. */
 export class ServiceRegistry {
@@ -44,7 +40,6 @@ export class ServiceRegistry {
   #refusals: Refusals = new Map();
   #services: readonly Service[];
   #builtIn: ReturnType<typeof builtInWithoutTaken>;
-  #refusedByPods: readonly Service[] = [];
   #inForce = new Map<string, ObservedNodeService>();
   readonly #soon: () => void;
   #known = false;
@@ -54,7 +49,6 @@ export class ServiceRegistry {
   /** Inputs changed since the judgement that is under way began. */
   #due: { always: boolean } | undefined;
   #uids: ReadonlySet<string> = new Set();
-  #pods = { revision: 0, notBeforeMs: 0 };
   #onChange: ServiceRegistryListener = () => {};
 
   constructor(options: ServiceRegistryOptions) {
@@ -87,14 +81,6 @@ export class ServiceRegistry {
 
   services(): readonly Service[] {
     return this.#services;
-  }
-
-  /**
-   * Those whose pods have to be in view: beside the services that are in force, those that are refused for their pods.
-   * Were these no longer watched, nothing would speak against the service any more.
-   */
-  watched(): readonly Service[] {
-    return [...this.#services, ...this.#refusedByPods];
   }
 
   objects(): readonly ObservedNodeService[] {
@@ -196,11 +182,7 @@ export class ServiceRegistry {
     const changed = accepted.filter((object) => before.get(object.name) !== object);
     const inForce = new Map(accepted.map((object) => [object.name, object]));
     const gone = [...before.keys()].filter((name) => !inForce.has(name));
-    const refusedBefore = this.#refusedByPods;
-    this.#refusedByPods = objects.flatMap((each) => (isByPods(refusals.get(each)) ? each.service : []));
-    const isWatchedAsBefore = isDeepStrictEqual(refusedBefore, this.#refusedByPods);
-    const isAsBefore = isWatchedAsBefore && isBuiltInAsBefore && !isSomeGone;
-    if (changed.length + gone.length === 0 && isAsBefore && !always) return;
+    if (changed.length + gone.length === 0 && isBuiltInAsBefore && !isSomeGone && !always) return;
     this.#inForce = inForce;
     this.#services = [...builtIn.services, ...accepted.map(({ service }) => service)];
     for (const service of builtIn.services) this.#options.keys.setService(service);
@@ -238,15 +220,6 @@ export class ServiceRegistry {
     );
     const builtIn = builtInWithoutTaken(accepted, this.#options).services;
     return { services: [...builtIn, ...accepted.map(({ service }) => service)], refusals };
-  }
-
-  /** To be called often. What pods tolerate is looked at now and then. */
-  podsMayHaveChanged(): void {
-    const { podsRevision, clock } = this.#options;
-    const revision = podsRevision();
-    if (revision === this.#pods.revision || clock.monotonic() < this.#pods.notBeforeMs) return;
-    this.#pods = { revision, notBeforeMs: clock.monotonic() + PODS_MS };
-    this.judge();
   }
 }
 

@@ -66,6 +66,11 @@ export function eventNamespace({ subject }: Pick<EventNews, 'subject'>): string 
   return subject.namespace ?? 'default';
 }
 
+/** What Events about a NodeService are attached to. */
+export function serviceSubject({ name, uid }: { name: string; uid: string }): EventSubject {
+  return { apiVersion: 'rollcall.dev/v1alpha1', kind: 'NodeService', name, uid };
+}
+
 /** `<subject>.<hex>`, like the names of client-go. `random` is a number in [0, 1). */
 export function eventName(subjectName: string, nowMs: number, random: number): string {
   const suffix = `${nowMs.toString(16)}${Math.floor(random * 0x10_00_00)

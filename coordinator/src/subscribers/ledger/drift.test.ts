@@ -49,7 +49,7 @@ function lies(readiness: Partial<ServiceReadiness> & Pick<ServiceReadiness, 'sta
   const evaluated = { ...seen, readiness: new Map([[service.name, shown]]), ageMs: 0 };
   const services = [service];
   const labelers = [
-    readinessLabeler({ services: () => services, mayTaint: () => true, mayClear: () => true }),
+    readinessLabeler({ services: () => services, withheldTaint: () => undefined }),
     { name: 'other', claims: () => claims },
   ];
   const node = { name: 'n', labels, taints, annotations: {} } as unknown as LedgerFacts['node'];

@@ -4,8 +4,9 @@ import type { ObservedPod } from '../../state/observed-pod.ts';
 import { PodsByNamespace } from '../../state/pods-by-namespace.ts';
 import type { Refusal } from '../../state/services/budgets.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
+import { serviceSubject } from '../events/event-object.ts';
 import type { ServiceStatus } from './service-status.ts';
-import { createServiceStatusController, serviceSubject } from './service-status-controller.ts';
+import { createServiceStatusController } from './service-status-controller.ts';
 import { statusControllerRig } from './status-controller.test-fixtures.ts';
 
 /** The controller of one NodeService whose pods are in a namespace. */
@@ -32,6 +33,7 @@ function stage() {
       },
     } as never,
     evaluator: {
+      withheld: () => undefined,
       tally: { count: (name: string) => ({ ready: name === 'a' ? facts.ready : 0, 'not-ready': 0, unknown: 1 }) },
     } as never,
     fleet: { servicePods, term: { isYoung: () => facts.isYoung } } as never,
@@ -66,7 +68,7 @@ test('nothing is said of a service that has just been changed, before it is eval
 
 test('a status stays as it is while the pods of its service are listed anew', async () => {
   const { tick, now, servicePods } = stage();
-  now.refusal = { reason: 'TaintNotTolerated', message: 'm' };
+  now.refusal = { reason: 'KeyTaken', message: 'm' };
   servicePods.handlers('apps').onReplace([]);
   expect(await tick()).toEqual(['False']);
   // Another service asks for pods in the same namespace.

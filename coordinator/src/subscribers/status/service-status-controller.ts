@@ -5,26 +5,27 @@ import { podsChecksOf, type Service } from '../../model/services.ts';
 import type { Fleet } from '../../state/fleet.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
-import type { EventSubject } from '../events/event-object.ts';
 import { serviceStatus } from './service-status.ts';
-import { StatusController, type StatusWrites, statusPath, subjectOf, tellingOfAccepted } from './status-controller.ts';
+import { StatusController, type StatusWrites, statusPath, tellingOfAccepted } from './status-controller.ts';
 
 export type ServiceStatusOptions = {
   writes: StatusWrites;
   serviceRegistry: ServiceRegistry;
   fleet: Pick<Fleet, 'servicePods' | 'term'>;
-  evaluator: Pick<Evaluator, 'tally'>;
+  evaluator: Pick<Evaluator, 'tally' | 'withheld'>;
   /** Why what a service depends on cannot be watched. */
   problemOf: (service: Service) => string | undefined;
 };
 
 const KIND = 'NodeService';
+/** Names of nodes in a condition. */
+const NAMES_MAX = 100;
 
 /** Keeps the status of every NodeService up to date. */
 export function createServiceStatusController(options: ServiceStatusOptions) {
   const { writes, serviceRegistry, fleet, evaluator, problemOf } = options;
   const { clock } = writes;
-  // Its pods may not tolerate its taint.
+  // Before they are listed, whether they may be watched is not known.
   const arePodsKnown = (service: Service) =>
     podsChecksOf(service).every(({ pods }) => fleet.servicePods.knows(pods.namespace));
   const statusOf = (object: ObservedNodeService) => {
@@ -37,6 +38,7 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
       refusal,
       problem,
       count: evaluator.tally.count(object.name),
+      withheld: evaluator.withheld(object.name, NAMES_MAX),
       isTakingOver: fleet.term.isYoung(clock.monotonic()),
       now: rfc3339(clock.now()),
     });
@@ -51,9 +53,4 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
     tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions, 'Ready'),
     noteStatus: (name, status) => serviceRegistry.noteStatus(name, status),
   });
-}
-
-/** What Events about a NodeService are attached to. */
-export function serviceSubject(service: Pick<ObservedNodeService, 'name' | 'uid'>): EventSubject {
-  return subjectOf(KIND, service);
 }

@@ -22,6 +22,8 @@ export type ServiceFacts = {
   /** What it depends on cannot be watched, so that it is in force and nothing is known. */
   problem: string | undefined;
   count: Readonly<ServiceCount>;
+  /** What its budget and its pods keep from nodes, for people; `undefined` if nothing. */
+  withheld?: string | undefined;
   /** This replica leads since a moment ago, and may not have heard every agent. */
   isTakingOver: boolean;
   /** RFC 3339. */
@@ -66,10 +68,11 @@ function inForce({ refusal, problem }: ServiceFacts): StatusVerdict {
   return { status: 'True', reason: 'InForce', message: 'Its keys are published' };
 }
 
-function nodesReady({ refusal, count: { ready, 'not-ready': notReady, unknown } }: ServiceFacts): StatusVerdict {
+function nodesReady({ refusal, withheld, count }: ServiceFacts): StatusVerdict {
+  const { ready, 'not-ready': notReady, unknown } = count;
   if (refusal) return { status: 'Unknown', reason: 'NotInForce', message: 'It is not in force, so no node is checked' };
   const all = ready + notReady + unknown;
-  const message = `Ready on ${ready} of ${all} nodes`;
+  const message = [`Ready on ${ready} of ${all} nodes`, ...(withheld === undefined ? [] : [withheld])].join('; ');
   if (all === 0) return { status: 'Unknown', reason: 'NoNodes', message: 'The nodeSelector selects no node' };
   if (notReady > 0) return { status: 'False', reason: 'NodesNotReady', message };
   return unknown > 0

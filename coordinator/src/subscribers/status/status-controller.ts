@@ -205,7 +205,7 @@ export function tellingOfAccepted(
 }
 
 /** What Events about an object of rollcall's own group are attached to. */
-export function subjectOf(kind: string, { name, uid }: KeptObject): EventSubject {
+function subjectOf(kind: string, { name, uid }: KeptObject): EventSubject {
   return { apiVersion: 'rollcall.dev/v1alpha1', kind, name, uid };
 }
 

@@ -112,6 +112,12 @@ function heldFinding({ guard, of, nodes }: ReplicaDocument['heldWithdrawals'][nu
         text: `A guard is active (shared-fault): the check ${of} fails on most nodes, so it is held against none of these ${on}`,
         cure: 'check the DNS of the cluster, its network plugin and the Service of the API server',
       };
+    case 'taint-budget':
+      return {
+        severity: 'fail',
+        text: `A guard is active (taint-budget): ${on} on which ${of} is not ready wait, since it closes as many as it may`,
+        cure: `kubectl describe nodeservice ${of} names them; repair the service, or raise publish.taint.maxUnavailable`,
+      };
     default:
       return {
         severity: 'fail',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Toleration } from '../kube/objects.ts';
-import { tolerates } from './service-registry.ts';
+import { tolerates } from './observed-pod.ts';
 
 const TAINT = { key: 'a', value: 'x', effect: 'NoSchedule' } as const;
 

@@ -1,0 +1,274 @@
+import { isSeen } from '../model/inventory/cause.ts';
+import { selects } from '../model/label-selector.ts';
+import { podsChecksOf, type Service, type ServiceTaint } from '../model/services.ts';
+import { hasTaint, type ObservedNode, type Taint } from '../state/observed-node.ts';
+import { type ObservedPod, ownTolerance } from '../state/observed-pod.ts';
+import { wasOpen } from '../state/started-services.ts';
+import type { Claim, EvaluatedNode } from './labelers/labeler.ts';
+
+const MAX_UNAVAILABLE = '20%';
+
+/** What Nodes show of the taint of a service: names of nodes that it selects. */
+type Shown = {
+  service: Service;
+  /** Nodes that were open for it: the budget is a share of them. */
+  open: Set<string>;
+  /** Open nodes that have its taint, or of a service without a taint, lose pods because it is not ready. */
+  closed: Set<string>;
+  /** Open nodes that have a taint of its key with another value or effect. */
+  otherwise: Set<string>;
+  /** Nodes whose own pod tolerates its taint, or does not. */
+  tolerant: Set<string>;
+  intolerant: Set<string>;
+  /** Nodes to which a request adds it that is not answered yet. */
+  inFlight: Set<string>;
+  /** Nodes for which there was no place, those that wait longest first. */
+  waiting: Set<string>;
+};
+
+/** What the budget of a service, and its own pods, keep from nodes now. */
+export type Withholding = {
+  service: Service;
+  /** Nodes that wait for its taint, or of a service without a taint, for the eviction of pods. */
+  waiting: readonly string[];
+  /** How much of the budget is used, as a clause for people. */
+  usage: string;
+  /** Nodes that do not get its taint, since a pod of the service there does not tolerate it. */
+  intolerant: readonly string[];
+};
+
+export type TaintBudgetOptions = {
+  nodes: () => Iterable<ObservedNode>;
+  podsOn: (node: string) => readonly ObservedPod[];
+};
+
+/**
+ * Bounds how many of the nodes that were open for a service its taint closes at a time. Counted on the Nodes, so that every
+ * leader counts the same, and a request that was refused takes no place. Keeps a taint off nodes whose own pods it would
+ * keep away.
+ */
+export class TaintBudget {
+  readonly #options: TaintBudgetOptions;
+  /** By the name of the service. */
+  readonly #shown = new Map<string, Shown>();
+  #services: readonly Service[] = [];
+
+  constructor(options: TaintBudgetOptions) {
+    this.#options = options;
+  }
+
+  /** What is claimed of the taint of a service that is not ready, where it may not be as written. Changes nothing. */
+  withheld(service: Service, node: EvaluatedNode): Pick<Claim, 'stance' | 'reason'> | undefined {
+    const taint = taintOf(service);
+    if (!taint) return undefined;
+    const shown = this.#of(service);
+    if (isIntolerant(shown, node.name))
+      return {
+        stance: 'absent',
+        reason: 'pods of the service do not tolerate the taint, and could not return to the node',
+      };
+    if (!node.taints) return { stance: 'absent', reason: 'the taints of the node are not known yet' };
+    if (!wasOpen(node, service) || hasTaint(node.taints, taint) || this.#hasPlace(shown, node.name)) return undefined;
+    // A taint that was there before it was edited stays.
+    const stance = shown.otherwise.has(node.name) ? 'keep' : 'absent';
+    return { stance, reason: `the taint waits: ${usageOf(shown)}` };
+  }
+
+  /** Whether pods may be evicted from a node because of the service. Changes nothing. */
+  mayEvict(service: Service, { name, ...node }: ObservedNode): boolean {
+    const { closed } = this.#of(service);
+    return closed.has(name) || (taintOf(service) !== undefined && !wasOpen(node, service));
+  }
+
+  /**
+   * A request that adds these taints to a node is in flight. It holds a place for each until the returned function is
+   * called; by then the node shows the taint, or the place is free.
+   */
+  reserve(services: readonly Service[], node: string, added: readonly Taint[]): () => void {
+    const reserved = services.flatMap((service) =>
+      added.some(({ key }) => key === taintOf(service)?.key) ? this.#of(service) : [],
+    );
+    for (const { inFlight } of reserved) inFlight.add(node);
+    return () => {
+      for (const { inFlight } of reserved) inFlight.delete(node);
+    };
+  }
+
+  /** Nothing has to be written to a node: where no place is left, it waits. */
+  rested(services: readonly Service[], node: EvaluatedNode): void {
+    for (const service of services) {
+      if (node.readiness.get(service.name)?.state !== 'not-ready') continue;
+      const isWithheld = this.withheld(service, node) !== undefined && node.taints !== undefined;
+      const { waiting, intolerant } = this.#of(service);
+      put(waiting, node.name, isWithheld && !intolerant.has(node.name));
+    }
+  }
+
+  /** Records what a node shows. `isWithdrawn`: pods may need a label of a service that the node lost; none may be evicted without. */
+  observe(services: readonly Service[], node: EvaluatedNode, isWithdrawn?: (label: string) => boolean): void {
+    if (services !== this.#services) this.#forgetOthers(services);
+    for (const service of services) {
+      const taint = taintOf(service);
+      if (!taint && !isWithdrawn) continue;
+      const state = node.readiness.get(service.name);
+      const shown = this.#of(service);
+      this.#look(shown, node, state !== undefined);
+      if (state?.state !== 'not-ready') shown.waiting.delete(node.name);
+      if (taint) continue;
+      const { label = '' } = service.publish;
+      const isLosing = state?.state === 'not-ready' && isSeen(state.cause) && isWithdrawn?.(label) === true;
+      if (!isLosing) shown.closed.delete(node.name);
+      else if (this.#hasPlace(shown, node.name)) shown.closed.add(node.name);
+      put(shown.waiting, node.name, isLosing && !shown.closed.has(node.name));
+    }
+  }
+
+  /** Returns nodes that wait and may find a place now: as many as there are places, each in its turn. */
+  takeWaiting(): ReadonlySet<string> {
+    const woken = new Set<string>();
+    for (const shown of this.#shown.values()) {
+      const most = limitOf(shown);
+      const taken = { new: takenIn(shown, false), rewritten: takenIn(shown, true) };
+      for (const name of shown.waiting) {
+        const isThere = shown.otherwise.has(name);
+        if (isIntolerant(shown, name) || (isThere ? taken.rewritten : taken.new) >= most) continue;
+        taken.rewritten += 1;
+        if (!isThere) taken.new += 1;
+        shown.waiting.delete(name);
+        woken.add(name);
+      }
+    }
+    return woken;
+  }
+
+  /** What the budgets and the pods of services keep from nodes now. */
+  *withholding(): Iterable<Withholding> {
+    for (const shown of this.#shown.values()) {
+      const [waiting, without] = [false, true].map((isWithout) =>
+        [...shown.waiting].filter((name) => isIntolerant(shown, name) === isWithout),
+      );
+      const intolerant = [...shown.intolerant, ...(without ?? [])];
+      if (shown.waiting.size + intolerant.length > 0)
+        yield { service: shown.service, waiting: waiting ?? [], usage: usageOf(shown), intolerant };
+    }
+  }
+
+  forget(node: string): void {
+    for (const shown of this.#shown.values()) for (const names of namesIn(shown)) names.delete(node);
+  }
+
+  #hasPlace(shown: Shown, node: string): boolean {
+    const { closed, otherwise, inFlight } = shown;
+    return closed.has(node) || inFlight.has(node) || takenIn(shown, otherwise.has(node)) < limitOf(shown);
+  }
+
+  #forgetOthers(services: readonly Service[]): void {
+    this.#services = services;
+    const names = new Set(services.map(({ name }) => name));
+    for (const name of this.#shown.keys()) if (!names.has(name)) this.#shown.delete(name);
+  }
+
+  /** What all nodes show of a service. A service that was edited is counted anew. */
+  #of(service: Service): Shown {
+    const known = this.#shown.get(service.name);
+    if (known?.service === service) return known;
+    const sets = { open: new Set<string>(), closed: new Set<string>(), otherwise: new Set<string>() };
+    const pods = { tolerant: new Set<string>(), intolerant: new Set<string>() };
+    const inFlight = known?.inFlight ?? new Set<string>();
+    const shown = { service, ...sets, ...pods, inFlight, waiting: new Set<string>() };
+    for (const node of this.#options.nodes()) {
+      const isSelected = selects(service.nodeSelector, node.labels);
+      if (isSelected) this.#look(shown, { ...node, pods: this.#options.podsOn(node.name) }, isSelected);
+    }
+    this.#shown.set(service.name, shown);
+    return shown;
+  }
+
+  #look(shown: Shown, node: Looked, isSelected: boolean): void {
+    const { service, open, closed, otherwise, tolerant, intolerant } = shown;
+    const taint = taintOf(service);
+    const { name, taints } = node;
+    const isOpen = isSelected && (!taint || wasOpen(node, service));
+    put(open, name, isOpen);
+    if (!taint) return;
+    const isAsWritten = isOpen && hasTaint(taints, taint);
+    put(closed, name, isAsWritten);
+    put(otherwise, name, isOpen && !isAsWritten && taints?.some(({ key }) => key === taint.key) === true);
+    const tolerance = isSelected && taint.effect !== 'PreferNoSchedule' ? ownTolerance(service, node.pods) : undefined;
+    put(tolerant, name, tolerance === true);
+    put(intolerant, name, tolerance === false);
+  }
+}
+
+type Looked = Pick<ObservedNode, 'name' | 'uid' | 'createdAtMs' | 'annotations' | 'taints'> &
+  Pick<EvaluatedNode, 'pods'>;
+
+/** Judges a node without a pod of the service by its pods on other nodes: the next one will tolerate as much. */
+function isIntolerant({ tolerant, intolerant }: Shown, node: string): boolean {
+  return intolerant.has(node) || (!tolerant.has(node) && intolerant.size > 0 && tolerant.size === 0);
+}
+
+/** The taint that has a budget. With the gates `taint` and `both`, the taint of a built-in service alone shows whether it is ready. */
+function taintOf({ publish, origin }: Service): ServiceTaint | undefined {
+  return origin.kind === 'object' ? publish.taint : undefined;
+}
+
+/** How many open nodes the service may close at a time: rounded down, and at least one. */
+function limitOf({ service, open }: Pick<Shown, 'service' | 'open'>): number {
+  const { maxUnavailable = MAX_UNAVAILABLE } = taintOf(service) ?? {};
+  if (typeof maxUnavailable === 'number') return maxUnavailable;
+  return Math.max(1, Math.floor((open.size * Number.parseInt(maxUnavailable, 10)) / 100));
+}
+
+/** How many places are taken. A taint that takes the place of another one of its key closes no further node. */
+function takenIn({ closed, otherwise, inFlight }: Shown, isThere: boolean): number {
+  const isCounted = (name: string) => closed.has(name) || (!isThere && otherwise.has(name));
+  const added = [...inFlight].filter((name) => !isCounted(name)).length;
+  return closed.size + (isThere ? 0 : otherwise.size) + added;
+}
+
+/** For people. */
+function usageOf({ service, closed, otherwise, open }: Shown): string {
+  const most = taintOf(service)?.maxUnavailable ?? MAX_UNAVAILABLE;
+  return `${closed.size + otherwise.size} of ${open.size} nodes are closed for the service, and publish.taint.maxUnavailable is ${most}`;
+}
+
+function namesIn({ open, closed, otherwise, tolerant, intolerant, waiting }: Shown): Set<string>[] {
+  return [open, closed, otherwise, tolerant, intolerant, waiting];
+}
+
+function put(names: Set<string>, name: string, isIn: boolean): void {
+  if (!isIn) names.delete(name);
+  else if (!names.has(name)) names.add(name);
+}
+
+type AllPods = { knows: (namespace: string) => boolean; in: (namespace: string) => Iterable<ObservedPod> };
+
+/** What is withheld, for people, with at most so many names of nodes. */
+export function withheldText(
+  { service, waiting, usage, intolerant }: Withholding,
+  pods: AllPods,
+  namesMax: number,
+): string {
+  const unmatched = podsChecksOf(service).filter(
+    ({ pods: { namespace, selector } }) =>
+      pods.knows(namespace) && !Iterator.from(pods.in(namespace)).some(({ labels }) => selects(selector, labels)),
+  );
+  const what = service.publish.taint ? 'the taint' : 'the eviction of pods';
+  return [
+    ...(waiting.length > 0 ? [`${countOf(waiting)} for ${what}, since ${usage}: ${listOf(waiting, namesMax)}`] : []),
+    ...(intolerant.length > 0
+      ? [`pods of the service do not tolerate the taint, so these nodes do not get it: ${listOf(intolerant, namesMax)}`]
+      : []),
+    ...unmatched.map(({ name }) => `no pod on any node matches the selector of the check ${name}`),
+  ].join('; ');
+}
+
+function countOf({ length }: readonly string[]): string {
+  return length === 1 ? '1 node waits' : `${length} nodes wait`;
+}
+
+function listOf(names: readonly string[], most: number): string {
+  const more = names.length > most ? ` and ${names.length - most} more` : '';
+  return `${names.slice(0, most).join(', ')}${more}`;
+}
