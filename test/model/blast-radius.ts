@@ -6,7 +6,7 @@ import { PUBLISHED_IDS } from './node-services.ts';
 import { IMPLIED_LABEL, POOL_KEYS } from './rules.ts';
 import { valueOn } from './sights.ts';
 import type { NodeTruth } from './truth.ts';
-import { ANY, type Want } from './want.ts';
+import { ANY, HOLD, type Want } from './want.ts';
 import type { World } from './world.ts';
 
 const AT_ONCE = 10;
@@ -33,6 +33,8 @@ export function guardWants(wants: Map<string, Want>, world: World, truth: NodeTr
   for (const id of CONFIGURED_IDS) {
     // Should it leave once more, that is another departure.
     if (typeof wants.get(id) === 'string') truth.lostMs.delete(id);
+    // What is not known now goes on where it was.
+    if (wants.get(id) === HOLD) continue;
     const isLeaving = wants.has(id) && wants.get(id) === undefined && isConfigured(world, id);
     if (!isLeaving || !node || valueOn(node, id) === undefined) {
       truth.leavingMs.delete(id);

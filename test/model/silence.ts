@@ -17,8 +17,7 @@ const SLACK_MS = 2500;
 type Group = { sureCount: number; mayCount: number; surely: number; perhaps: number };
 
 /** Whether so many are silent that silence means nothing. */
-const holds = ({ mayCount, surely }: Group) =>
-  surely > 0 && surely >= 0.55 * mayCount && (surely > 2 || surely === mayCount);
+const holds = ({ mayCount, surely }: Group) => surely > 2 && surely >= 0.55 * mayCount;
 
 /** Who is silent, and whether so many are that silence means nothing. To be looked at once a second. */
 export class Silence {
@@ -56,10 +55,12 @@ export class Silence {
     const { nowMs } = this.#world;
     const holding = [...this.#groups].filter(([, group]) => holds(group));
     this.#holdsSinceMs = new Map(holding.map(([name]) => [name, this.#holdsSinceMs.get(name) ?? nowMs]));
-    for (const [name, { sureCount, perhaps }] of this.#groups) {
+    for (const [name, { sureCount, mayCount, perhaps }] of this.#groups) {
       // While no agent of the fleet was heard, the silence of all counts.
       const isUnheard = name === 'fleet' && sureCount === 0;
-      if (isUnheard || (perhaps > 0 && perhaps >= 0.4 * sureCount))
+      // A group of one or two nodes has no guard.
+      const isLarge = mayCount > 2;
+      if (isLarge && (isUnheard || (perhaps > 0 && perhaps >= 0.4 * sureCount)))
         this.#perhapsUntilMs.set(name, nowMs + WINDOW_MS + 2 * SLACK_MS);
     }
     // A node that leaves its pool gets one fresh window as well.
@@ -76,7 +77,8 @@ export class Silence {
     const isSure = voices.size > 0 || (agents.length > 0 && heardBefore.has(uid));
     if (voices.size > 0) this.#heard.add(uid);
     const mayBeHeard = this.#heard.has(uid) || agentPodCameMs <= beganMs + SLACK_MS;
-    const isUnclear = agents.length > 1 || (agents.length === 1 && mayBeHeard);
+    // Where none is left, the Node may still say that one was heard.
+    const isUnclear = agents.length > 1 || mayBeHeard;
     return { isSure, isPossible: isSure || isUnclear };
   }
 

@@ -18,18 +18,27 @@ type Sources = {
  */
 export function agentSignsOf({ node, agentPods, services, wasThere }: Sources, nowMs: number): AgentSigns {
   const pods = agentPods.filter(({ terminating }) => !terminating);
-  const isExpected = pods.length > 0;
-  if (!wasThere) return { isExpected, wasHeard: false, mayHaveLeft: false };
-  const isShown = services.some((service) => saysReady(node, service));
+  const hasPod = pods.length > 0;
+  if (!wasThere) return { isExpected: hasPod, wasHeard: false, mayHaveLeft: false };
+  const isShown = services.some((service) => spokeFor(service) && saysReady(node, service));
   const wasReady = pods.some(({ ready, createdAtMs }) => ready && createdAtMs >= node.createdAtMs);
   const areStarting = pods.every(({ ready, createdAtMs }) => !ready && createdAtMs > nowMs - LEAVING_GRACE_MS);
-  return { isExpected, wasHeard: isShown || wasReady, mayHaveLeft: areStarting && (isExpected || isShown) };
+  // A node that an agent spoke for is expected to be heard, whatever became of the agent: it is silent, as for the term before.
+  const isExpected = hasPod || isShown;
+  return { isExpected, wasHeard: isShown || wasReady, mayHaveLeft: areStarting && isExpected };
 }
 
-/** Whether rollcall itself said on a Node that a service is ready, for which an agent must have spoken. */
-export function saysReady({ owned, conditions, conditionOwners }: ObservedNode, service: Service): boolean {
+/** Whether an agent must have spoken for a service that is ready. */
+function spokeFor(service: Service): boolean {
+  return asksFor(service, 'probe') || asksFor(service, 'device');
+}
+
+/** Whether rollcall itself said on a Node that a service is ready. */
+export function saysReady(
+  { owned, conditions, conditionOwners }: Pick<ObservedNode, 'owned' | 'conditions' | 'conditionOwners'>,
+  service: Service,
+): boolean {
   const { label, condition } = service.publish;
-  if (!asksFor(service, 'probe') && !asksFor(service, 'device')) return false;
   if (label !== undefined && owned.labels.has(label)) return true;
   return (
     condition !== undefined &&

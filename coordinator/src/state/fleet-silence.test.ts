@@ -70,7 +70,7 @@ test('a node is looked at when the reporter of a condition has been away for the
   await clock.advance(WINDOW_MS);
   fleet.tick();
   expect(told()).not.toEqual([]);
-  expect(fleet.snapshot('a')?.doubt(CONDITION.id).sinceMs).toBeDefined();
+  expect(fleet.snapshot('a')?.doubt({ ...CONDITION, reporter }).sinceMs).toBeDefined();
 });
 
 describe('agents that were never heard', () => {

@@ -64,7 +64,7 @@ describe('a term that begins', () => {
     await pass(120_000 - WINDOW_MS - 1000);
     expect(stateOf('n')).toBe('unheard');
     await pass(1000);
-    expect(stateOf('n')).toBe('absent');
+    expect(stateOf('n')).toBe('silent');
   });
 
   const at = (ageMs: number, ready: boolean) => ({ createdAtMs: new FakeClock().now() - ageMs, ready });

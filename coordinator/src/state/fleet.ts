@@ -315,7 +315,7 @@ export class Fleet {
       allocatable: node.allocatable,
       conditions: node.conditions,
       conditionWriters: (node.conditionOwners ?? NO_CONDITION_OWNERS).rivals,
-      doubt: (id) => this.#term.reporters.of(id, record),
+      doubt: (check) => this.#term.reporters.of(check, record),
       fault: (check, failure) => this.#term.sharedFaults.of(check, record, failure),
       silenceMs: this.#options.windowMs,
       machine: record.machine?.machine,
@@ -325,6 +325,7 @@ export class Fleet {
       ),
       pool: this.#poolOf(name),
       freshness: this.freshness.of(record),
+      heardMs: record.presence.heardMs,
       services: reports,
       agentVersion: sessions.content && (sessions.content.version ?? ''),
       pods: this.servicePods.on(name),
@@ -371,8 +372,9 @@ export class Fleet {
 
   /** This replica had lost the API server for a while: what was seen is old, and agents may not have reached it. */
   recovered(): void {
-    this.freshness.renewAll(this.#options.clock.monotonic());
-    for (const each of [this.#term.reporters, this.#term.sharedFaults]) each.renewAll();
+    const now = this.#options.clock.monotonic();
+    this.freshness.renewAll(now);
+    for (const each of [this.#term.reporters, this.#term.sharedFaults]) each.renewAll(now);
     this.markAll();
   }
 

@@ -148,8 +148,8 @@ test('how a node is heard follows from what was heard, said and expected, and fr
 });
 
 /** Whether a guard begins to hold, or goes on: the contract in one line each. */
-const begins = (all: number, overdue: number) => overdue >= 0.55 * all && (overdue > 2 || overdue === all) && all > 0;
-const goesOn = (all: number, overdue: number) => overdue >= 0.4 * all && overdue > 0;
+const begins = (all: number, overdue: number) => overdue >= 0.55 * all && overdue > 2;
+const goesOn = (all: number, overdue: number) => overdue >= 0.4 * all && overdue > 0 && all > 2;
 
 const NODES = 7;
 

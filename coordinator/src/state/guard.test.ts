@@ -22,20 +22,22 @@ test.each([
   expect(seen).toEqual(holds.map((held) => (held ? [FLEET_GUARD, 'pool gold'] : [])));
 });
 
-test('a single node is the whole fleet, and no guard holds where no node is overdue', () => {
+test.each([0, 1, 2])('a group of %i has no guard, also where it had one', (size) => {
   const guards = new SilenceGuards(55);
-  guards.decide({ fleet: { expected: 1, overdue: 1 }, pools: NO_POOLS });
-  expect(guards.active()).toEqual([FLEET_GUARD]);
-  guards.decide({ fleet: { expected: 0, overdue: 0 }, pools: NO_POOLS });
+  const small = { expected: size, overdue: size };
+  const three = { expected: 3, overdue: 3 };
+  guards.decide({ fleet: three, pools: new Map([['gold', three]]) });
+  expect(guards.active()).toEqual([FLEET_GUARD, 'pool gold']);
+  guards.decide({ fleet: small, pools: new Map([['gold', small]]) });
   expect(guards.active()).toEqual([]);
 });
 
 test('the guard of a pool covers only its nodes, and the guard of the fleet covers every node', () => {
   const guards = new SilenceGuards(55);
   const well = { expected: 10, overdue: 0 };
-  guards.decide({ fleet: well, pools: new Map([['gold', { expected: 1, overdue: 1 }]]) });
+  guards.decide({ fleet: well, pools: new Map([['gold', { expected: 3, overdue: 3 }]]) });
   expect([undefined, 'gold', 'silver'].map((pool) => guards.of(pool))).toEqual([undefined, 'pool gold', undefined]);
-  guards.decide({ fleet: { expected: 1, overdue: 1 }, pools: NO_POOLS });
+  guards.decide({ fleet: { expected: 3, overdue: 3 }, pools: NO_POOLS });
   expect([undefined, 'gold'].map((pool) => guards.of(pool))).toEqual([FLEET_GUARD, FLEET_GUARD]);
 });
 

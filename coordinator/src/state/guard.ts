@@ -3,6 +3,9 @@ import type { Presence } from './presence.ts';
 /** Below this share of overdue nodes the guard clears. */
 const CLEAR_PERCENT = 40;
 
+/** In a smaller group every node may well be silent by itself: it has no guard of its own. */
+const SMALLEST = 3;
+
 /** Name of the guard over all nodes; pools have their own, `pool NAME`. */
 export const FLEET_GUARD = 'fleet';
 
@@ -75,9 +78,9 @@ export class SilenceGuards {
    * of Kubernetes knows the same as "full disruption", at 55 % and more than 2).
    */
   #holds(held: boolean, { expected, overdue }: Population): boolean {
-    if (overdue === 0) return false;
+    if (overdue === 0 || expected < SMALLEST) return false;
     const percent = (100 * overdue) / expected;
     if (held) return percent >= Math.min(CLEAR_PERCENT, this.#guardPercent);
-    return percent >= this.#guardPercent && (overdue > 2 || overdue === expected);
+    return percent >= this.#guardPercent && overdue >= SMALLEST;
   }
 }

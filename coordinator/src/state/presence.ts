@@ -11,7 +11,7 @@ export type Freshness =
   | { state: 'unheard' }
   /** Not heard for longer than the window. `guard` names why that is not held against it. */
   | { state: 'silent'; guard?: string }
-  /** There is no agent on this node, and none has reported in this term. */
+  /** There is no agent on this node, and none has reported in this term or, as far as the Node shows, before. */
   | { state: 'absent' };
 
 /** What decides how well a node is heard in one term. Times are monotonic milliseconds. */
@@ -35,7 +35,7 @@ export type Presence = {
 
 /** Signs of the agent on the Node and its pods when a record begins. */
 export type AgentSigns = {
-  /** A pod of an agent is there. */
+  /** A pod of an agent is there, or the Node shows that the term before has heard one. */
   isExpected: boolean;
   /** The term before has heard an agent. */
   wasHeard: boolean;

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import type { ConditionCheck, Service } from '../model/services.ts';
 import { agentPod } from './fleet.test-fixtures.ts';
@@ -7,6 +7,7 @@ import type { ObservedPod } from './observed-pod.ts';
 import { type ConditionSight, Reporters } from './reporters.ts';
 
 const WINDOW_MS = 30_000;
+const LABEL = 'example.com/kernel';
 const CHECK: ConditionCheck = {
   name: 'kernel',
   kind: 'condition',
@@ -19,7 +20,11 @@ const CHECK: ConditionCheck = {
 };
 
 /** A fleet with a reporter on each node, of which some are not Ready. */
-function stage(size: number, { check = CHECK, pools = {} as Record<string, string> } = {}) {
+function stage(size: number, { check = CHECK, pools = {} as Record<string, string>, shown = [] as string[] } = {}) {
+  const ownedBy = (node: string) => ({
+    labels: new Set(shown.includes(node) ? [LABEL] : []),
+    annotations: new Set<string>(),
+  });
   const names = Array.from({ length: size }, (_, index) => `node-${index}`);
   const records = names.map((name) => {
     const pool = pools[name];
@@ -28,7 +33,7 @@ function stage(size: number, { check = CHECK, pools = {} as Record<string, strin
   const dead = new Set<string>();
   const changed: string[] = [];
   const conditions = new Map<string, ConditionSight['conditions']>();
-  let services: Service[] = [serviceOf('npd', { checks: [check] })];
+  let services: Service[] = [serviceOf('npd', { checks: [check], publish: { label: LABEL } })];
   const reporter = (node: string): ObservedPod =>
     agentPod(`npd-${node}`, node, {
       namespace: 'kube-system',
@@ -41,7 +46,13 @@ function stage(size: number, { check = CHECK, pools = {} as Record<string, strin
       windowMs: WINDOW_MS,
       guardPercent: 55,
       services: () => services,
-      sight: (node) => ({ labels: {}, createdAtMs: 0, conditions: conditions.get(node) ?? [], pods: [reporter(node)] }),
+      sight: (node) => ({
+        labels: {},
+        owned: ownedBy(node),
+        createdAtMs: 0,
+        conditions: conditions.get(node) ?? [],
+        pods: [reporter(node)],
+      }),
       onChange: (node) => changed.push(node),
     },
     () => records,
@@ -61,7 +72,7 @@ function stage(size: number, { check = CHECK, pools = {} as Record<string, strin
       return [...changed];
     },
     see: (name: string, nowMs: number) => reporters.see(recordOf(name), { monotonicMs: nowMs, wallMs: nowMs }),
-    doubt: (name: string) => reporters.of(CHECK.id, recordOf(name)),
+    doubt: (name: string, of = check) => reporters.of(of, recordOf(name)),
   };
 }
 
@@ -153,9 +164,53 @@ test('after an outage of the API server every node has a fresh window', () => {
   tick(0);
   dead.add('node-3');
   tick(1000);
-  reporters.renewAll();
+  reporters.renewAll(20_000);
   tick(20_000);
   expect(doubt('node-3').sinceMs).toBe(20_000);
+});
+
+describe('reporters that are dead on most nodes', () => {
+  const dying = (shown: string[], check = CHECK) => {
+    const staged = stage(4, { check, shown });
+    for (const name of ['node-0', 'node-1', 'node-2']) staged.dead.add(name);
+    return staged;
+  };
+  const GUARD = 'fleet, reporters of npd/kernel';
+
+  test('are guarded by a new leader too, which sees on the Nodes that they vouched', () => {
+    const { tick, doubt, reporters } = dying(['node-0', 'node-1', 'node-2', 'node-3']);
+    for (const nowMs of [0, 15_000, 30_000, 90_000]) tick(nowMs);
+    expect([reporters.activeGuards(), doubt('node-0').guard]).toEqual([[GUARD], 'fleet']);
+  });
+
+  test('are not guarded where they never vouched for a node', () => {
+    const { tick, doubt, reporters } = dying([]);
+    for (const nowMs of [0, 15_000, 30_000]) tick(nowMs);
+    expect([reporters.activeGuards(), doubt('node-0').guard]).toEqual([[], undefined]);
+  });
+
+  test.each([
+    ['is renamed', { name: 'other', id: 'npd/other' }, 1000],
+    ['is edited', { reporter: { namespace: 'kube-system', selector: { matchLabels: { app: 'mistyped' } } } }, 32_000],
+  ] as const)('stay guarded when the check %s', (_how, change, sinceMs) => {
+    const { tick, setServices, reporters, doubt } = dying(['node-0', 'node-1', 'node-2', 'node-3']);
+    for (const nowMs of [1000, 16_000, 31_000]) tick(nowMs);
+    const edited = { ...CHECK, ...change };
+    setServices([serviceOf('npd', { checks: [edited], publish: { label: LABEL } })]);
+    for (const nowMs of [32_000, 46_000, 47_000, 62_000, 120_000]) tick(nowMs);
+    expect(reporters.activeGuards()).toEqual([`fleet, reporters of ${edited.id}`]);
+    expect(doubt('node-0', edited)).toEqual({ sinceMs, guard: 'fleet' });
+  });
+
+  test('stay guarded after an outage of the API server', () => {
+    const { dead, tick, reporters } = stage(4);
+    tick(0);
+    for (const name of ['node-0', 'node-1', 'node-2']) dead.add(name);
+    for (const nowMs of [1000, 16_000, 31_000]) tick(nowMs);
+    reporters.renewAll(40_000);
+    for (const nowMs of [41_000, 56_000, 71_000, 120_000]) tick(nowMs);
+    expect(reporters.activeGuards()).toEqual([GUARD]);
+  });
 });
 
 test('a node is judged anew when its condition has been so for long enough', () => {

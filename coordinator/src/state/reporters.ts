@@ -1,6 +1,7 @@
 import type { Moment } from '@rollcall/common/clock.ts';
 import { selects } from '../model/label-selector.ts';
 import { type ConditionCheck, conditionChecksOf, type Service } from '../model/services.ts';
+import { saysReady } from './agent-signs.ts';
 import { lastingOf } from './condition-history.ts';
 import { Census, SilenceGuards } from './guard.ts';
 import type { NodeRecord } from './node-record.ts';
@@ -11,6 +12,8 @@ import { isOverdue } from './presence.ts';
 
 /** What is known of a node that bears on a condition. */
 export type ConditionSight = Pick<ObservedNode, 'conditions' | 'createdAtMs'> & { pods: readonly ObservedPod[] };
+
+type NodeSight = ConditionSight & Pick<ObservedNode, 'labels' | 'owned' | 'conditionOwners'>;
 
 /** Since when nothing vouches for a condition on a node, and the guard that keeps that from being held against it. */
 export type Doubt = { sinceMs: number | undefined; guard?: string | undefined };
@@ -53,7 +56,7 @@ export type ReportersOptions = {
   guardPercent: number;
   services: () => readonly Service[];
   /** `undefined` while the pods of a reporter are not known. */
-  sight: (node: string, check: ConditionCheck) => (ConditionSight & Pick<ObservedNode, 'labels'>) | undefined;
+  sight: (node: string, check: ConditionCheck) => NodeSight | undefined;
   /** The verdict on a condition may be another one, because time has passed or a guard has changed. */
   onChange: (node: string) => void;
 };
@@ -65,7 +68,7 @@ export type ReportersOptions = {
 export class Reporters {
   readonly #options: ReportersOptions;
   readonly #records: () => Iterable<NodeRecord>;
-  /** By the id of the check. */
+  /** By what a check says, so that one that is renamed is the same. */
   readonly #guards = new Map<string, SilenceGuards>();
   readonly #memories = new Map<string, WeakMap<NodeRecord, Memory>>();
 
@@ -75,7 +78,8 @@ export class Reporters {
   }
 
   /** As of the last tick. */
-  of(id: string, record: NodeRecord): Doubt {
+  of(check: ConditionCheck, record: NodeRecord): Doubt {
+    const id = textOf(check);
     const memory = this.#memories.get(id)?.get(record);
     if (memory?.sinceMs === undefined) return NO_DOUBT;
     return { sinceMs: memory.sinceMs, guard: this.#guards.get(id)?.of(record.presence.pool) };
@@ -83,12 +87,18 @@ export class Reporters {
 
   /** Names of the guards that hold now. */
   activeGuards(): string[] {
-    return [...this.#guards].flatMap(([id, guards]) => guards.active().map((guard) => `${guard}, reporters of ${id}`));
+    return this.#asked().flatMap(({ check }) =>
+      (this.#guards.get(textOf(check))?.active() ?? []).map((guard) => `${guard}, reporters of ${check.id}`),
+    );
   }
 
-  /** Every node gets a fresh window: this replica had lost the API server. */
-  renewAll(): void {
-    this.#memories.clear();
+  /** Every node gets a fresh window: this replica had lost the API server. Whom a reporter vouched for is known as before. */
+  renewAll(nowMs: number): void {
+    for (const record of this.#records())
+      for (const memories of this.#memories.values()) {
+        const memory = memories.get(record);
+        if (memory?.sinceMs !== undefined) memory.sinceMs = nowMs;
+      }
   }
 
   /** The pods or conditions of a node changed: what is vouched for again has no past. */
@@ -99,7 +109,7 @@ export class Reporters {
   /** Looks at every reporter. To be called about once a second. */
   tick(now: Moment): void {
     const all = this.#asked();
-    const ids = new Set(all.map(({ check }) => check.id));
+    const ids = new Set(all.map(({ check }) => textOf(check)));
     for (const known of [this.#guards, this.#memories])
       for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
     for (const asked of all) this.#look(asked, now);
@@ -114,20 +124,23 @@ export class Reporters {
   #judge({ check, service }: Asked, record: NodeRecord, now: Moment): Seen | undefined {
     const sight = this.#options.sight(record.name, check);
     if (!sight || !selects(service.nodeSelector, sight.labels)) return undefined;
-    const memories = this.#memories.get(check.id) ?? new WeakMap<NodeRecord, Memory>();
+    const id = textOf(check);
+    const memories = this.#memories.get(id) ?? new WeakMap<NodeRecord, Memory>();
     const memory = memories.get(record) ?? { sinceMs: undefined, wasVouched: false, phase: '' };
-    this.#memories.set(check.id, memories.set(record, memory));
+    this.#memories.set(id, memories.set(record, memory));
     const isDoubted = doubtOf(check, sight, now) !== undefined;
     memory.sinceMs = isDoubted ? (memory.sinceMs ?? now.monotonicMs) : undefined;
-    memory.wasVouched ||= !isDoubted;
+    // What the Node says was vouched for when the term before said so.
+    memory.wasVouched ||= !isDoubted || saysReady(sight, service);
     return { record, memory, lasting: lastingIn(check, sight, now) };
   }
 
   #look(asked: Asked, now: Moment): void {
     const { windowMs, guardPercent, onChange } = this.#options;
     const nowMs = now.monotonicMs;
-    const guards = this.#guards.get(asked.check.id) ?? new SilenceGuards(guardPercent);
-    this.#guards.set(asked.check.id, guards);
+    const id = textOf(asked.check);
+    const guards = this.#guards.get(id) ?? new SilenceGuards(guardPercent);
+    this.#guards.set(id, guards);
     const seen = [...this.#records()].flatMap((record) => this.#judge(asked, record, now) ?? []);
     const census = new Census();
     for (const { record, memory } of seen) {
@@ -149,6 +162,16 @@ export class Reporters {
       memory.phase = phase;
     }
   }
+}
+
+const texts = new WeakMap<ConditionCheck, string>();
+
+/** What a check says, without its name. */
+function textOf(check: ConditionCheck): string {
+  const { name: _name, id: _id, ...says } = check;
+  const known = texts.get(check) ?? JSON.stringify(says);
+  texts.set(check, known);
+  return known;
 }
 
 type Asked = { check: ConditionCheck; service: Service };

@@ -42,6 +42,7 @@ function stage(size: number, check: ProbeCheck = CHECK) {
       onChange: (node) => changed.push(node),
     },
     () => records,
+    -WINDOW_MS,
   );
   const recordOf = (name: string) => records.find((record) => record.name === name) ?? nodeRecord();
   return {
@@ -165,9 +166,14 @@ test('after an outage of the API server every failure begins anew', () => {
   const { fail, tick, of, faults } = stage(10);
   fail(3);
   tick(0);
-  faults.renewAll();
-  tick(COUNTED_MS);
-  expect(of(3)).toBe('failing');
+  faults.renewAll(0);
+  // Few agents may have been heard by then.
+  for (const nowMs of [1000, COUNTED_MS + 1000, WINDOW_MS - 1]) {
+    tick(nowMs);
+    expect(of(3)).toBe('failing');
+  }
+  tick(WINDOW_MS);
+  expect(of(3)).toBeUndefined();
 });
 
 test('checks of another kind are the fault of their node', () => {
@@ -176,6 +182,16 @@ test('checks of another kind are the fault of their node', () => {
   fail(0, 1, 2);
   expect(tick(0)).toEqual([]);
   expect([of(0), faults.held()]).toEqual([undefined, []]);
+});
+
+test('a check that is renamed goes on being shared, and two that ask the same are one', () => {
+  const { fail, tick, of, faults, setServices } = stage(3);
+  fail(0, 1, 2);
+  tick(0);
+  const twice = [{ ...CHECK, name: 'again' }, CHECK];
+  setServices([serviceOf('network', { checks: twice })]);
+  tick(COUNTED_MS);
+  expect([faults.held().length, of(0)]).toEqual([1, 'shared']);
 });
 
 test('what is known of a check is forgotten with it', () => {

@@ -1,5 +1,6 @@
 import type { ServiceReport } from '@rollcall/common/report.ts';
-import { type ProbeCheck, probeChecksOf, type Service } from '../model/services.ts';
+import { type ProbeCheck, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
+import { wireProbe } from '../model/wire-probe.ts';
 import type { NodeRecord } from './node-record.ts';
 
 /** Kinds of checks of what all nodes share. What fails on most of them at once is not the fault of the nodes. */
@@ -40,31 +41,36 @@ export type HeldCheck = { guard: 'shared-fault'; of: string; nodes: number };
 export class SharedFaults {
   readonly #options: SharedFaultsOptions;
   readonly #records: () => Iterable<NodeRecord>;
-  /** By the id of the check. */
+  /** By what a check says, so that one that is renamed is the same. */
   readonly #memories = new Map<string, WeakMap<NodeRecord, Memory>>();
-  /** How many nodes fail the checks that fail on most, by the id of the check. */
-  readonly #guarded = new Map<string, number>();
+  /** How many nodes fail the checks that fail on most, with the id of one that says so. */
+  readonly #guarded = new Map<string, { id: string; nodes: number }>();
+  /** Until when too few agents may have been heard, by the monotonic clock. */
+  #knownFromMs: number;
 
-  constructor(options: SharedFaultsOptions, records: () => Iterable<NodeRecord>) {
+  constructor(options: SharedFaultsOptions, records: () => Iterable<NodeRecord>, nowMs: number) {
     this.#options = options;
     this.#records = records;
+    this.#knownFromMs = nowMs + options.windowMs;
   }
 
   /** What a reported failure of this check is, as of the last tick; `undefined` where it counts as any other. */
-  of({ id, probe }: ProbeCheck, record: NodeRecord, { since }: Failure): 'failing' | 'shared' | undefined {
+  of({ probe }: ProbeCheck, record: NodeRecord, { since }: Failure): 'failing' | 'shared' | undefined {
     if (!SHARED_KINDS.has(probe.spec.kind)) return undefined;
+    const id = textOf(probe);
     if (this.#guarded.has(id)) return 'shared';
     const memory = this.#memories.get(id)?.get(record);
     return memory?.phase === 'failed' && memory.report === since ? undefined : 'failing';
   }
 
   held(): HeldCheck[] {
-    return [...this.#guarded].map(([of, nodes]) => ({ guard: 'shared-fault', of, nodes }));
+    return [...this.#guarded.values()].map(({ id, nodes }) => ({ guard: 'shared-fault', of: id, nodes }));
   }
 
   /** Every failure begins anew: this replica had lost the API server. */
-  renewAll(): void {
+  renewAll(nowMs: number): void {
     this.#memories.clear();
+    this.#knownFromMs = nowMs + this.#options.windowMs;
   }
 
   /** Counts the failures of every such check. To be called about once a second. `nowMs` by the monotonic clock. */
@@ -72,47 +78,65 @@ export class SharedFaults {
     const checks = this.#options
       .services()
       .flatMap((service) => probeChecksOf(service).filter(({ probe }) => SHARED_KINDS.has(probe.spec.kind)));
-    const ids = new Set(checks.map(({ id }) => id));
+    const alike = Map.groupBy(checks, ({ probe }) => textOf(probe));
     for (const known of [this.#memories, this.#guarded])
-      for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
+      for (const id of known.keys()) if (!alike.has(id)) known.delete(id);
     if (checks.length === 0) return;
     const heard = [...this.#records()].map((record) => ({ record, reports: this.#options.reports(record) }));
-    for (const check of checks) this.#look(check, heard, nowMs);
+    for (const [text, each] of alike) this.#look(text, each, heard, nowMs);
   }
 
-  #look({ id, probe }: ProbeCheck, heard: readonly Heard[], nowMs: number): void {
+  #look(text: string, checks: readonly ProbeCheck[], heard: readonly Heard[], nowMs: number): void {
     const { guardPercent, windowMs, onChange } = this.#options;
-    const { periodMilliseconds = 1000, timeoutMilliseconds = 1000 } = probe;
+    const [{ id = '', probe } = {}] = checks;
+    const { periodMilliseconds = 1000, timeoutMilliseconds = 1000 } = probe ?? {};
     const countedMs = Math.min(windowMs, periodMilliseconds + timeoutMilliseconds + COUNTED_MS);
     const told = heard.flatMap(({ record, reports }) => {
-      const report = reports.get(id);
-      return report && !report.unknown ? { record, ...report } : [];
+      const known = checks.flatMap((check) => reports.get(check.id) ?? []).filter(({ unknown }) => !unknown);
+      const report = known.find(({ ready }) => !ready) ?? known[0];
+      return report ? { record, ...report } : [];
     });
     const failing = told.filter(({ ready }) => !ready).length;
     const isShared = failing > FAULTY_BY_THEMSELVES && 100 * failing >= guardPercent * told.length;
-    if (isShared) this.#guarded.set(id, failing);
-    else this.#guarded.delete(id);
-    const before = this.#memories.get(id);
+    if (isShared) this.#guarded.set(text, { id, nodes: failing });
+    else this.#guarded.delete(text);
+    const before = this.#memories.get(text);
     const memories = new WeakMap<NodeRecord, Memory>();
-    this.#memories.set(id, memories);
+    this.#memories.set(text, memories);
     for (const { record, ready, since } of told) {
       const memory = before?.get(record);
-      const next = nextOf(memory, { ready, since, isShared, nowMs, countedMs });
+      const next = nextOf(memory, { ready, since, isShared, nowMs, countedMs, knownFromMs: this.#knownFromMs });
       memories.set(record, next);
       if (next.phase !== (memory?.phase ?? 'passing')) onChange(record.name);
     }
   }
 }
 
-type Counted = { ready: boolean; since: string; isShared: boolean; nowMs: number; countedMs: number };
+type Counted = {
+  ready: boolean;
+  since: string;
+  isShared: boolean;
+  nowMs: number;
+  countedMs: number;
+  knownFromMs: number;
+};
+
+/** What a check asks, without its name. */
+function textOf(probe: ServiceProbe): string {
+  return `${wireProbe(probe).digest} ${probe.host} ${probe.port}`;
+}
 
 type Heard = { record: NodeRecord; reports: ReadonlyMap<string, ServiceReport> };
 
 /** What was not held against a node while the fault was shared has its time from the end of that on. */
-function nextOf(memory: Memory | undefined, { ready, since: report, isShared, nowMs, countedMs }: Counted): Memory {
+function nextOf(
+  memory: Memory | undefined,
+  { ready, since: report, isShared, nowMs, countedMs, knownFromMs }: Counted,
+): Memory {
   if (ready) return { phase: 'passing', report, sinceMs: nowMs };
   if (isShared) return { phase: 'shared', report, sinceMs: nowMs };
   const goesOn = memory?.report === report && (memory.phase === 'failing' || memory.phase === 'failed');
   const sinceMs = goesOn ? memory.sinceMs : nowMs;
-  return { phase: nowMs - sinceMs >= countedMs ? 'failed' : 'failing', report, sinceMs };
+  const isCounted = nowMs >= Math.max(sinceMs + countedMs, knownFromMs);
+  return { phase: isCounted ? 'failed' : 'failing', report, sinceMs };
 }

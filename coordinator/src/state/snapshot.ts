@@ -1,6 +1,6 @@
 import type { ServiceReport } from '@rollcall/common/report.ts';
 import type { Inventory } from '../model/inventory/inventory.ts';
-import type { ProbeCheck } from '../model/services.ts';
+import type { ConditionCheck, ProbeCheck } from '../model/services.ts';
 import type { ObservedCsiNode } from './csi-nodes.ts';
 import type { Machine } from './machines.ts';
 import type { ObservedNode } from './observed-node.ts';
@@ -44,8 +44,8 @@ export type NodeSnapshot = {
   conditions: ObservedNode['conditions'];
   /** Who writes conditions that are not ours alone: names of field managers, by type. */
   conditionWriters: ReadonlyMap<string, string>;
-  /** Since when nothing vouches for a condition that a check reads, by the id of the check. */
-  doubt: (id: string) => Doubt;
+  /** Since when nothing vouches for a condition that a check reads. */
+  doubt: (check: ConditionCheck) => Doubt;
   /** What the failure of a check of DNS or of the network is, where it is not held against the node. */
   fault: (check: ProbeCheck, failure: Failure) => 'failing' | 'shared' | undefined;
   /** How long a node, or a reporter on it, may be silent. */
@@ -62,6 +62,8 @@ export type NodeSnapshot = {
   csiNode: ObservedCsiNode | 'none' | 'unknown';
   /** Whether all services are known: what the node has may be because of one that is not. */
   servicesKnown: boolean;
+  /** When its agent was last heard; `undefined` for one that was not since silence was last counted anew. Monotonic. */
+  heardMs?: number | undefined;
   /** Since when the current check of a service is sent to the agent, by service name. Monotonic. */
   toldMs: ReadonlyMap<string, number>;
   /** The workspaces on this node; `undefined` while they are unknown. */

@@ -33,7 +33,7 @@ export class Term {
     this.#beganMs = nowMs;
     this.freshness = new FreshnessTracker(options, () => this.records(), nowMs);
     this.reporters = new Reporters(options, () => this.records());
-    this.sharedFaults = new SharedFaults(options, () => this.records());
+    this.sharedFaults = new SharedFaults(options, () => this.records(), nowMs);
   }
 
   /** Whether agents that were not heard yet may only not have had the time. `nowMs` by the monotonic clock. */

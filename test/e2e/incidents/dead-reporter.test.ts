@@ -21,6 +21,8 @@ const LABEL = 'example.com/kernel';
 const HEALTHY = 'example.com/KernelHealthy';
 const TAINT = 'example.com/kernel-broken:NoExecute';
 
+const CONDITION = { type: DEADLOCK, status: 'False', reporter: { namespace: NAMESPACE, selector: SELECTOR } };
+
 let embedded: EmbeddedRig;
 let history: ConditionHistory;
 
@@ -53,11 +55,7 @@ beforeAll(async () => {
       checks: [
         {
           name: 'deadlock',
-          condition: {
-            type: DEADLOCK,
-            status: 'False',
-            reporter: { namespace: NAMESPACE, selector: SELECTOR },
-          },
+          condition: CONDITION,
         },
       ],
       publish: { label: LABEL, condition: HEALTHY, taint: { key: TAINT.split(':')[0], effect: 'NoExecute' } },
@@ -140,11 +138,43 @@ test('where most reporters die at once, nothing is held against the nodes', asyn
   });
   const leftMs = STALE_AFTER_SECONDS * 2000 - (performance.now() - beganMs);
   await new Promise((resolve) => setTimeout(resolve, leftMs));
-  expect([0, 1, 2, 3].map((index) => history.of(nodeName(index), HEALTHY)?.status)).toEqual([
-    'True',
-    'True',
-    'True',
-    'True',
-  ]);
+  expectAllReady();
   expect(await conditionOf(embedded.controlPlane.api, 'kernel', 'Ready')).toMatch(/^True/);
 });
+
+function expectAllReady(): void {
+  const shown = [0, 1, 2, 3].map((index) => [
+    history.of(nodeName(index), HEALTHY)?.status,
+    embedded.rig.history.labels(nodeName(index))[LABEL],
+  ]);
+  expect(shown).toEqual(Array(4).fill(['True', 'true']));
+}
+
+test.each([
+  ['another replica leads', handOver],
+  ['the check is renamed', () => edit({ name: 'renamed' })],
+  ['the check is edited', () => edit({ for: '1s' })],
+] as const)('the guard goes on when %s', async (_what, act) => {
+  await act();
+  await new Promise((resolve) => setTimeout(resolve, STALE_AFTER_SECONDS * 2500));
+  expectAllReady();
+  const { guards } = (await (await embedded.rig.leader()).explain(nodeName(0))).replica;
+  expect(guards).toHaveLength(1);
+});
+
+async function handOver(): Promise<void> {
+  const { rig } = embedded;
+  await rig.endCoordinator(await rig.leader(), 'SIGTERM');
+  await rig.addCoordinator();
+  await rig.leader();
+}
+
+/** Writes the check anew, with another name or another condition. */
+async function edit({ name = 'deadlock', ...change }: { name?: string; for?: string }): Promise<void> {
+  const checks = [{ name, condition: { ...CONDITION, ...change } }];
+  await embedded.controlPlane.api.patch(
+    `${NODE_SERVICES}/kernel`,
+    { spec: { checks } },
+    'application/merge-patch+json',
+  );
+}

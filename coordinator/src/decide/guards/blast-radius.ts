@@ -82,6 +82,11 @@ export class BlastRadius {
     return this.#departures.has(key);
   }
 
+  /** Whether the label waits on a node. */
+  isWaiting(node: string, key: string): boolean {
+    return this.#departures.get(key)?.held.has(node) === true;
+  }
+
   /** Until when a label that is to leave a node stays there; `undefined` if it may go now. Changes nothing. */
   heldUntilMs(removal: Removal, nowMs: number): number | undefined {
     const untilMs = this.#endOf(removal, nowMs);
@@ -265,8 +270,9 @@ export function guardRemoval<C extends Claim>(
   const value = node.labels[key];
   const isDeparting = guard.isDeparting(key);
   if (entry.stance !== 'absent') {
-    // A label that is kept and is not there has not returned.
-    const isBack = isDeparting && (entry.stance === 'present' || value !== undefined);
+    // A label that is kept and is not there has not returned, and where it waits, it waits on: it is not known to be wanted.
+    const isKept = value !== undefined && !guard.isWaiting(node.name, key);
+    const isBack = isDeparting && (entry.stance === 'present' || isKept);
     note(key, isBack ? () => guard.returned(node.name, key) : undefined);
     return entry;
   }

@@ -83,6 +83,16 @@ test('a label that is asked for again is not held any more', () => {
   expect(guard.held(now.monotonicMs)).toEqual([]);
 });
 
+test('a label that waits waits on while it is not known whether it is wanted, until its delay is over', () => {
+  const guard = spent();
+  guarded(leaving(), guard);
+  const untilMs = guard.heldUntilMs({ node: 'n', key: 'a', object: undefined }, now.monotonicMs);
+  guarded(leaving({ stance: 'keep' }), guard);
+  guarded(leaving(), guard);
+  expect(guard.held(now.monotonicMs)).toHaveLength(1);
+  expect(guard.heldUntilMs({ node: 'n', key: 'a', object: undefined }, now.monotonicMs + 1000)).toBe(untilMs);
+});
+
 test.each<[string, Partial<Claim>]>([
   ['leaves by evidence', { cause: 'evidence' }],
   ['is applied by others as well', { ownership: 'forced' }],

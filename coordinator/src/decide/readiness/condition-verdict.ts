@@ -23,7 +23,7 @@ export function conditionVerdict(check: ConditionCheck, snapshot: NodeSnapshot, 
   }
   const doubt = doubtOf(check, snapshot, now);
   if (doubt !== undefined) {
-    const { sinceMs = now.monotonicMs, guard } = snapshot.doubt(check.id);
+    const { sinceMs = now.monotonicMs, guard } = snapshot.doubt(check);
     const reason = `nothing vouches for the condition ${type}: ${doubt}`;
     if (guard !== undefined)
       return { state: 'unknown', cause: 'unknown', reason: `${reason}, as on most others (guard: ${guard})` };

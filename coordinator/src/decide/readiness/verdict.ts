@@ -191,7 +191,7 @@ function unheardVerdict(freshness: NodeSnapshot['freshness']): Verdict | undefin
 
 function agentVerdict(check: ProbeCheck, { service, snapshot, now }: Subject): Verdict {
   const { id, probe } = check;
-  const { freshness, services, toldMs, pods, podsKnown } = snapshot;
+  const { freshness, services, heardMs = now.monotonicMs, toldMs, pods, podsKnown } = snapshot;
   const unheard = unheardVerdict(freshness);
   if (unheard) return unheard;
   const report = services.get(id);
@@ -202,7 +202,8 @@ function agentVerdict(check: ProbeCheck, { service, snapshot, now }: Subject): V
     // A pod that has no address fails; whether there has to be one, the check of the pods says.
     return can === 'no-address' && isKnown ? { ...SEEN, state: 'not-ready', reason } : { ...UNKNOWN, reason };
   }
-  if (!report && now.monotonicMs - (toldMs.get(id) ?? now.monotonicMs) < TOLD_MS) {
+  // While the agent is not heard, or leaves, its silence counts as it does for every check.
+  if (!report && heardMs - (toldMs.get(id) ?? heardMs) < TOLD_MS) {
     return { ...UNKNOWN, reason: `the agent has not checked ${id} as it is now` };
   }
   if (!report) return { ...SILENT, reason: `the agent does not report on ${id}` };
