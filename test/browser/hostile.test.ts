@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import type { Subject } from '@rollcall/common/guards.ts';
 import { closeServer, listen } from '@rollcall/common/http-server.ts';
 import { afterEach, expect, test } from 'vitest';
 import { BLANK, describeInBrowser } from './in-browser.ts';
@@ -34,7 +35,7 @@ describeInBrowser('names and evidence that mean harm', (open) => {
     ];
     console.plan = [plannedNode(name, name, name)];
     console.entries = [auditEntry(name, { evidence: name, key: name, service: name })];
-    console.set({ name, version: name, guards: [name], heldWithdrawals: [{ guard: name, of: name, nodes: 2 }] });
+    console.set({ name, version: name, guards: [{ subject: name as Subject, of: name, nodes: 2 }] });
     console.explain = (document) => ({
       ...document,
       services: document.services.map((service) => ({ ...service, reason: name })),

@@ -43,8 +43,8 @@ describeInBrowser('the page', (open) => {
     await expect.poll(() => heading(page)).toBe('1 of 27 nodes is silent, 1 held back, 1 guarded, 1 unknown.');
     for (const name of ['silent', 'held', 'guarded', 'unsure']) console.remove(name);
     await expect.poll(() => heading(page)).toBe('All 23 nodes are ready.');
-    console.set({ guards: ['pool gpu'], dryRun: true });
-    await page.getByText('Most agents or reporters are silent at once (pool gpu)').waitFor();
+    console.set({ guards: [{ subject: 'agents', of: 'pool gpu', nodes: 3 }], dryRun: true });
+    await page.getByText('most agents are silent at once (pool gpu)').waitFor();
     await page.getByText('dry run', { exact: true }).waitFor();
     expect(await page.title()).toBe('rollcall');
   });
@@ -132,7 +132,7 @@ describeInBrowser('the page', (open) => {
     'has nothing serious for axe-core to find, in every view (%s)',
     async (colorScheme) => {
       const { url } = await motley();
-      console.set({ guards: ['pool gpu'], heldWithdrawals: [{ guard: 'blast radius', of: 'label a', nodes: 3 }] });
+      console.set({ guards: [{ subject: 'configuration', of: 'label a', nodes: 3 }] });
       const page = await open(url, { colorScheme });
       for (const hash of VIEWS('down', 'ws-daemon')) {
         await page.goto(`${url}${hash}`);

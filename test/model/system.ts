@@ -279,7 +279,7 @@ export class Replica {
       new WhatIf(labelerOptions, proposal, momentOf(clock)).changesOn(decision);
       [...serviceRegistry.propose(serviceRegistry.objects())];
       scheduling.explain({ metadata: { name: 'p', namespace: 'default', uid: 'p' }, spec: {} }, [node]).toArray();
-      evaluator.heldWithdrawals();
+      evaluator.guards();
       this.#ledger.seconds();
     };
     fleet.nodeHandlers.onReplace(watched.nodes.map((node) => this.#observe(node)));

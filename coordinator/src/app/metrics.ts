@@ -22,9 +22,8 @@ export function registerCoordinatorMetrics(registry: Registry): void {
   createEventMetrics(registry);
   registerFleetMetrics(registry, {
     countByFreshness: () => ({ fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0, maintenance: 0 }),
-    activeGuards: () => [],
     heldBack: () => 0,
-    heldWithdrawals: () => [],
+    guards: () => [],
     refusedPoolKeys: () => 0,
     ruleProblems: () => 0,
     serviceNodes: () => new Map(),

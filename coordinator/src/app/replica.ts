@@ -124,7 +124,7 @@ export async function createReplica(context: ReplicaContext) {
     clock,
   });
   registerLedgerMetric(registry, () => ledger.seconds());
-  const replica = () => replicaDocument({ config, environment, leadershipState, fleet, evaluator, clock });
+  const replica = () => replicaDocument({ config, environment, leadershipState, evaluator, clock });
   const news = new FleetNews({ clock, replica, summary: (name) => nodeSummary(nodes, name) });
   const changedNodes = new ChangedNodes(clock, (node) => {
     ledger.look(node);
@@ -264,9 +264,8 @@ export async function createReplica(context: ReplicaContext) {
   registerFleetMetrics(registry, {
     refusedPoolKeys: () => (leadershipState.leads() ? poolStatus.refusedKeys() : 0),
     countByFreshness: () => (leadershipState.leads() ? fleet.countByFreshness() : {}),
-    activeGuards: () => (leadershipState.leads() ? fleet.activeGuards() : []),
     heldBack: () => (leadershipState.leads() ? evaluator.heldBackCount : 0),
-    heldWithdrawals: () => (leadershipState.leads() ? evaluator.heldWithdrawals() : []),
+    guards: () => (leadershipState.leads() ? evaluator.guards() : []),
     ruleProblems: () => rules?.problems().length ?? 0,
     serviceNodes: () => (leadershipState.leads() ? evaluator.tally.counts : new Map()),
     nodeServices: () =>
@@ -305,8 +304,7 @@ export async function createReplica(context: ReplicaContext) {
       controller.tick();
       for (const node of scheduling.hintsDue()) hint(node);
       for (const status of statuses) void status.tick();
-      announcer.guards(fleet.term, fleet.activeGuards());
-      announcer.withdrawalsHeld(fleet.term, evaluator.heldWithdrawals());
+      announcer.guards(fleet.term, evaluator.guards());
     },
     /** Resolves when nothing is under way that only a leader may do. */
     settled: () => Promise.all([settled(), ...[writer, ...statuses].map((each) => each.settled())]),

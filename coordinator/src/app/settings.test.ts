@@ -78,7 +78,7 @@ test('many nodes keep the label of a pool for the time that is configured', asyn
   }
   listPoolLabels(fleet);
   for (const name of names) carryOut(controller, name);
-  const held = () => evaluator.heldWithdrawals().map(({ nodes }) => nodes);
+  const held = () => evaluator.guards().map(({ nodes }) => nodes);
   expect(held()).toEqual([2]);
   await clock.advance(89_999);
   controller.tick();

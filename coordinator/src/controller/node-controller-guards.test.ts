@@ -41,7 +41,7 @@ describe('a label that a rule gave', () => {
     controller.rulesChanged(labels, rules.labels);
     listed(fleet, IMPLIED_LABELS_ANNOTATION);
     for (const name of NAMES) carryOut(controller, name);
-    return evaluator.heldWithdrawals().reduce((sum, { nodes }) => sum + nodes, 0);
+    return evaluator.guards().reduce((sum, { nodes }) => sum + nodes, 0);
   }
 
   test('goes at once where its rule alone is gone', () => {
@@ -93,7 +93,7 @@ test('a rule that has gone long ago is not taken for one that goes now', async (
   }
   listed(fleet, IMPLIED_LABELS_ANNOTATION);
   for (const name of NAMES) carryOut(controller, name);
-  expect(evaluator.heldWithdrawals()).toEqual([]);
+  expect(evaluator.guards()).toEqual([]);
 });
 
 describe('a label that a pool asked for', () => {
@@ -112,7 +112,7 @@ describe('a label that a pool asked for', () => {
     listed(fleet, MANAGED_LABELS_ANNOTATION);
     const held = () => {
       for (const name of NAMES) carryOut(controller, name);
-      return evaluator.heldWithdrawals();
+      return evaluator.guards();
     };
     const leaving = () => NAMES.filter((name) => carryOut(controller, name)?.withdrawal?.labels.includes('tier'));
     return { ...staged, held, leaving, looked };
@@ -182,7 +182,7 @@ describe('a label that a pool asked for', () => {
     await clock.advance(10_000);
     expect(looked).toEqual([]);
     expect(leaving()).toHaveLength(10);
-    expect(held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 2 }]);
+    expect(held()).toEqual([{ subject: 'configuration', of: 'tier', nodes: 2 }]);
   });
 
   test('leaves ten nodes at first where another was changed as well, and the others a minute later', async () => {
@@ -190,7 +190,7 @@ describe('a label that a pool asked for', () => {
     await clock.advance(60_001);
     fleet.poolLabelHandlers(KIND).onUpsert(set('silver', { a: 'b' }, 2));
     fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, 2));
-    expect(held()).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 2 }]);
+    expect(held()).toEqual([{ subject: 'configuration', of: 'tier', nodes: 2 }]);
     await clock.advance(60_000);
     controller.tick();
     expect(held()).toEqual([]);
@@ -243,10 +243,10 @@ describe('a label that a pool asked for', () => {
     listPoolLabels(fleet);
     expect(held()).toHaveLength(1);
     controller.beginTerm();
-    expect(evaluator.heldWithdrawals()).toEqual([]);
+    expect(evaluator.guards()).toEqual([]);
     expect(held()).toHaveLength(1);
     fleet.nodeHandlers.onReplace([]);
-    expect(evaluator.heldWithdrawals()).toEqual([]);
+    expect(evaluator.guards()).toEqual([]);
   });
 });
 
@@ -286,7 +286,7 @@ describe('agents that were replaced, and no longer see a service whose pods are 
   test('cost three nodes the service, and no fourth one', () => {
     const { evaluator, states } = replaced();
     expect(states()).toEqual(['not-ready', 'not-ready', 'not-ready', 'unknown']);
-    expect(evaluator.heldWithdrawals()).toEqual([{ guard: 'observer', of: 'ws-daemon', nodes: 1 }]);
+    expect(evaluator.guards()).toEqual([{ subject: 'agent-version', of: 'ws-daemon', nodes: 1 }]);
   });
 
   test('are believed after ten minutes, and their nodes are looked at then', async () => {
@@ -304,18 +304,18 @@ describe('agents that were replaced, and no longer see a service whose pods are 
   test('are forgotten with their nodes, and with the term', () => {
     const first = replaced();
     first.fleet.nodeHandlers.onReplace([]);
-    expect(first.evaluator.heldWithdrawals()).toEqual([]);
+    expect(first.evaluator.guards()).toEqual([]);
     const second = replaced();
     second.controller.beginTerm();
-    expect(second.evaluator.heldWithdrawals()).toEqual([]);
+    expect(second.evaluator.guards()).toEqual([]);
   });
 
   test('are doubted in the next term as in the first', () => {
     const { evaluator, controller, replace } = replaced();
-    const before = evaluator.heldWithdrawals();
+    const before = evaluator.guards();
     controller.beginTerm();
     replace();
-    expect(evaluator.heldWithdrawals()).toEqual(before);
+    expect(evaluator.guards()).toEqual(before);
   });
 });
 

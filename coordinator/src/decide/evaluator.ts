@@ -1,4 +1,5 @@
 import { type Clock, type Moment, momentOf } from '@rollcall/common/clock.ts';
+import type { ActiveGuard } from '@rollcall/common/guards.ts';
 import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Service } from '../model/services.ts';
 import type { Fleet } from '../state/fleet.ts';
@@ -7,7 +8,7 @@ import type { NodeRecord } from '../state/node-record.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
 import { ConditionTexts } from './condition-texts.ts';
 import { GateWaits } from './gate-waits.ts';
-import { BlastRadius, guardRemoval, type HeldWithdrawals, type Note } from './guards/blast-radius.ts';
+import { BlastRadius, guardRemoval, type Note } from './guards/blast-radius.ts';
 import { ObserverGuard } from './guards/observer.ts';
 import { entryKey, intentOf, type NodeIntent } from './intent/intent.ts';
 import type { AskSkipped, NodePlan } from './intent/plan.ts';
@@ -268,14 +269,14 @@ export class Evaluator {
     return found && withheldText(found, this.#options.fleet.servicePods, namesMax);
   }
 
-  /** Keys that guards keep on nodes for now. */
-  heldWithdrawals(): HeldWithdrawals[] {
+  /** The guards that act now. */
+  guards(): ActiveGuard[] {
     const { observer, blastRadius } = this.#memory;
     const { fleet, clock } = this.#options;
     const waiting = [...this.#memory.taints.withholding()].map(
-      ({ service, waiting: { length } }) => ({ guard: 'taint-budget', of: service.name, nodes: length }) as const,
+      ({ service, waiting: { length } }) => ({ subject: 'taint-budget', of: service.name, nodes: length }) as const,
     );
-    const held = [...observer.held(), ...blastRadius.held(clock.monotonic()), ...fleet.term.sharedFaults.held()];
+    const held = [...fleet.guards(), ...observer.held(), ...blastRadius.held(clock.monotonic())];
     return [...held, ...waiting.filter(({ nodes }) => nodes > 0)];
   }
 

@@ -79,7 +79,7 @@ describe('agents that were never heard', () => {
     begin([], []);
     await pass(300, healthy);
     await pass(40, healthy.slice(1));
-    expect(fleet.freshness.activeGuards()).toEqual([]);
+    expect(fleet.freshness.held().map(({ of }) => of)).toEqual([]);
     expect(stateOf('n0')).toEqual({ state: 'silent' });
   });
 
@@ -91,7 +91,7 @@ describe('agents that were never heard', () => {
     begin(isShown ? healthy : [], isShown ? [] : healthy);
     expect(fleet.freshness.population.expected).toBe(40);
     await pass(40, healthy.slice(1));
-    expect(fleet.freshness.activeGuards()).toEqual([]);
+    expect(fleet.freshness.held().map(({ of }) => of)).toEqual([]);
     expect(stateOf('n0')).toEqual({ state: 'silent' });
     const cut = halfStarted();
     cut.begin(isShown ? healthy : [], isShown ? [] : healthy);
@@ -123,7 +123,7 @@ describe('agents that were never heard', () => {
     await pass(100, []);
     expect(stateOf('n0')).toEqual({ state: 'silent', guard: 'fleet' });
     await pass(1, healthy);
-    expect(fleet.freshness.activeGuards()).toEqual([]);
+    expect(fleet.freshness.held().map(({ of }) => of)).toEqual([]);
     expect(stateOf('n99')).toEqual({ state: 'unheard' });
     await pass(30, healthy);
     expect(stateOf('n99')).toEqual({ state: 'silent' });

@@ -145,13 +145,13 @@ test('a node that is gone is expected no more, and no guard holds because of it'
   const { fleet, names, node, pass, stateOf, gone } = tenNodes();
   await pass(20, names);
   await pass(40, names.slice(7));
-  expect(fleet.freshness.activeGuards()).toEqual(['fleet']);
+  expect(fleet.freshness.held().map(({ of }) => of)).toEqual(['fleet']);
   expect(fleet.freshness.population).toEqual({ expected: 10, overdue: 7 });
   for (const name of names.slice(1, 7)) fleet.nodeHandlers.onDelete(node(name));
   expect(gone).toEqual(names.slice(1, 7));
   expect(fleet.freshness.population).toEqual({ expected: 4, overdue: 1 });
   await pass(2, names.slice(7));
-  expect(fleet.freshness.activeGuards()).toEqual([]);
+  expect(fleet.freshness.held().map(({ of }) => of)).toEqual([]);
   // It was not evaluated while the guard held, and gets one window of its own.
   expect(stateOf('n0')).toEqual({ state: 'unheard' });
   await pass(40, names.slice(7));
@@ -190,7 +190,7 @@ test('a Node that has other labels is the same, and is counted in the pool that 
   for (const name of names.slice(0, 4)) fleet.nodeHandlers.onUpsert(inPool(name, 'gold', '2'));
   expect(names.map(stateOf)).toEqual(names.map(() => ({ state: 'fresh' })));
   await pass(40, names.slice(4));
-  expect(fleet.freshness.activeGuards()).toEqual(['pool gold']);
+  expect(fleet.freshness.held().map(({ of }) => of)).toEqual(['pool gold']);
   fleet.nodeHandlers.onUpsert(inPool('n0', 'silver', '3'));
   expect(stateOf('n1')).toEqual({ state: 'silent', guard: 'pool gold' });
 });
@@ -235,7 +235,7 @@ test('the pods of agents that reported are no proof, when they go all at once, t
   fleet.agentPodHandlers.onReplace([]);
   expect(fleet.freshness.population.expected).toBe(10);
   await pass(300, []);
-  expect(fleet.freshness.activeGuards()).toEqual(['fleet']);
+  expect(fleet.freshness.held().map(({ of }) => of)).toEqual(['fleet']);
   expect(names.map(stateOf)).toEqual(names.map(() => ({ state: 'silent', guard: 'fleet' })));
 });
 

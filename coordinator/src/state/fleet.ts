@@ -1,4 +1,5 @@
 import { type Clock, momentOf } from '@rollcall/common/clock.ts';
+import type { ActiveGuard } from '@rollcall/common/guards.ts';
 import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
 import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
 import { isOlderVersion, type Node } from '../kube/objects.ts';
@@ -386,9 +387,10 @@ export class Fleet {
     for (const node of this.#term.machines.tick(now)) this.#changed(node, false);
   }
 
-  /** Names of the guards that keep silence from being held against nodes. */
-  activeGuards(): string[] {
-    return [...this.freshness.activeGuards(), ...this.#term.reporters.activeGuards()];
+  /** The guards that act now by what was heard. */
+  guards(): ActiveGuard[] {
+    const { reporters, sharedFaults } = this.#term;
+    return [this.freshness, reporters, sharedFaults].flatMap((each) => each.held());
   }
 
   /** Every node is to be looked at. */

@@ -184,7 +184,15 @@ test('no node is held to be silent that a guard counts with most others, and eac
           return (held.has(name) ? goesOn : begins)(group.length, group.filter(({ isOverdue }) => isOverdue).length);
         });
         held = new Set(holding.map(([name]) => name));
-        check('the guards', tracker.activeGuards().sort().join(), [...held].sort().join());
+        check(
+          'the guards',
+          tracker
+            .held()
+            .map(({ of }) => of)
+            .sort()
+            .join(),
+          [...held].sort().join(),
+        );
         const overdue = new Set(expected.filter(({ isOverdue }) => isOverdue).map(({ node }) => node));
         for (const [index, node] of nodes.entries()) {
           const guard = [FLEET_GUARD, `pool ${node.pool}`].find((name) => held.has(name));

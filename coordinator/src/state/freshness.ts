@@ -1,3 +1,4 @@
+import type { ActiveGuard } from '@rollcall/common/guards.ts';
 import { Census, type Population, SilenceGuards } from './guard.ts';
 import type { NodeRecord } from './node-record.ts';
 import { type AgentSigns, type Freshness, freshnessOf, isOverdue, type Presence, silentFromMs } from './presence.ts';
@@ -86,10 +87,10 @@ export class FreshnessTracker {
       census.add(record.presence, isOverdue(fromMs, nowMs, windowMs));
       if (fromMs > this.#nowMs && fromMs <= nowMs) due.push(record);
     }
-    const wereActive = this.#guards.active();
+    const wereActive = this.#guards.held();
     this.#guards.decide(census);
     this.#nowMs = nowMs;
-    if (wereActive.length > 0 || this.#guards.active().length > 0) this.#applyGuards();
+    if (wereActive.length > 0 || this.#guards.held().length > 0) this.#applyGuards();
     for (const { name, presence } of due) if (silentFromMs(presence, windowMs) <= nowMs) onChange(name);
   }
 
@@ -113,9 +114,9 @@ export class FreshnessTracker {
     return heardMs === undefined ? undefined : nowMs - heardMs;
   }
 
-  /** Names of the guards that hold now. */
-  activeGuards(): string[] {
-    return this.#guards.active();
+  /** The guards that hold now, by pool and for the fleet. */
+  held(): ActiveGuard[] {
+    return this.#guards.held().map((each) => ({ subject: 'agents', ...each }));
   }
 
   /** How many nodes count in the guard of the fleet, as of the last tick. Walks over all nodes. */

@@ -17,7 +17,7 @@ test.each([
   const seen = steps.map((overdue) => {
     const pools = new Map([['gold', { expected: 10, overdue }]]);
     guards.decide({ fleet: { expected: 10, overdue }, pools });
-    return guards.active();
+    return guards.held().map(({ of }) => of);
   });
   expect(seen).toEqual(holds.map((held) => (held ? [FLEET_GUARD, 'pool gold'] : [])));
 });
@@ -27,9 +27,9 @@ test.each([0, 1, 2])('a group of %i has no guard, also where it had one', (size)
   const small = { expected: size, overdue: size };
   const three = { expected: 3, overdue: 3 };
   guards.decide({ fleet: three, pools: new Map([['gold', three]]) });
-  expect(guards.active()).toEqual([FLEET_GUARD, 'pool gold']);
+  expect(guards.held().map(({ of }) => of)).toEqual([FLEET_GUARD, 'pool gold']);
   guards.decide({ fleet: small, pools: new Map([['gold', small]]) });
-  expect(guards.active()).toEqual([]);
+  expect(guards.held().map(({ of }) => of)).toEqual([]);
 });
 
 test('the guard of a pool covers only its nodes, and the guard of the fleet covers every node', () => {

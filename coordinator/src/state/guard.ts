@@ -1,3 +1,4 @@
+import type { ActiveGuard } from '@rollcall/common/guards.ts';
 import type { Presence } from './presence.ts';
 
 /** Below this share of overdue nodes the guard clears. */
@@ -46,6 +47,7 @@ function count(population: Population, isOverdue: boolean): void {
 /** The guards over the fleet and over each pool. */
 export class SilenceGuards {
   readonly #guardPercent: number;
+  #counts: Pick<Census, 'fleet' | 'pools'> = new Census();
   #isFleetGuarded = false;
   /** The names of guards by the pools over which they hold. */
   #pools: ReadonlyMap<string, string> = new Map();
@@ -55,7 +57,9 @@ export class SilenceGuards {
   }
 
   /** Decides anew which guards hold. */
-  decide({ fleet, pools }: Pick<Census, 'fleet' | 'pools'>): void {
+  decide(counts: Pick<Census, 'fleet' | 'pools'>): void {
+    const { fleet, pools } = counts;
+    this.#counts = counts;
     this.#isFleetGuarded = this.#holds(this.#isFleetGuarded, fleet);
     const guarded = [...pools].filter(([pool, population]) => this.#holds(this.#pools.has(pool), population));
     this.#pools = new Map(guarded.map(([pool]) => [pool, `pool ${pool}`]));
@@ -67,9 +71,11 @@ export class SilenceGuards {
     return pool === undefined ? undefined : this.#pools.get(pool);
   }
 
-  /** The names of the guards that hold. */
-  active(): string[] {
-    return this.#isFleetGuarded ? [FLEET_GUARD, ...this.#pools.values()] : [...this.#pools.values()];
+  /** The guards that hold, by name, with the number of nodes that are overdue. */
+  held(): Pick<ActiveGuard, 'of' | 'nodes'>[] {
+    const { fleet, pools } = this.#counts;
+    const held = [...this.#pools].map(([pool, of]) => ({ of, nodes: pools.get(pool)?.overdue ?? 0 }));
+    return this.#isFleetGuarded ? [{ of: FLEET_GUARD, nodes: fleet.overdue }, ...held] : held;
   }
 
   /**

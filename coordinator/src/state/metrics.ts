@@ -1,17 +1,12 @@
+import { type ActiveGuard, SUBJECTS } from '@rollcall/common/guards.ts';
 import { Counter, Gauge, type Registry } from '@rollcall/common/metrics.ts';
-import { FLEET_GUARD } from './guard.ts';
 import type { Freshness } from './presence.ts';
 
 /** The values of the gauges, computed when they are read. A standby hears no agents, and returns nothing. */
 export type FleetSources = {
   countByFreshness: () => Readonly<Partial<Record<Freshness['state'] | 'maintenance', number>>>;
-  activeGuards: () => readonly string[];
   heldBack: () => number;
-  /** What guards keep on nodes for now, although it should go. */
-  heldWithdrawals: () => readonly {
-    guard: 'observer' | 'blast-radius' | 'shared-fault' | 'taint-budget';
-    nodes: number;
-  }[];
+  guards: () => readonly ActiveGuard[];
   refusedPoolKeys: () => number;
   ruleProblems: () => number;
   /** By service: Gitpod's two, and the NodeServices that are in force. */
@@ -54,14 +49,14 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
     },
   });
   new Gauge({
-    name: 'rollcall_coordinator_held_withdrawals',
-    help: 'What stays on nodes for a while because of a guard: most new agents see less (observer), many nodes would lose a label after a change of configuration (blast-radius), a check of DNS or of the network fails on most nodes (shared-fault), or the taint of a service is on as many nodes as may have it (taint-budget).',
-    labelNames: ['guard'],
+    name: 'rollcall_coordinator_guarded_nodes',
+    help: 'Nodes from which a guard keeps something, by what would be at fault: agents, reporters (most are silent), target (a check of DNS or of the network fails on most nodes), agent-version (most new agents see less), configuration (many nodes would lose a label after a change), taint-budget (the taint of a service closes as many nodes as it may).',
+    labelNames: ['subject'],
     registers,
     collect() {
-      const held = { observer: 0, 'blast-radius': 0, 'shared-fault': 0, 'taint-budget': 0 };
-      for (const { guard, nodes } of sources.heldWithdrawals()) held[guard] += nodes;
-      for (const [guard, nodes] of Object.entries(held)) this.set({ guard }, nodes);
+      const nodes = new Map<string, number>(SUBJECTS.map((subject) => [subject, 0]));
+      for (const guard of sources.guards()) nodes.set(guard.subject, (nodes.get(guard.subject) ?? 0) + guard.nodes);
+      for (const [subject, count] of nodes) this.set({ subject }, count);
     },
   });
   new Gauge({
@@ -100,17 +95,6 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
     collect() {
       this.reset();
       for (const { name, isInForce } of sources.nodeServices()) this.set({ service: name }, isInForce ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: 'rollcall_coordinator_guard_active',
-    help: 'Active guards, under which silence removes no labels: 1 for the fleet, and the number of pools.',
-    labelNames: ['scope'],
-    registers,
-    collect() {
-      const guards = sources.activeGuards();
-      this.set({ scope: 'fleet' }, guards.includes(FLEET_GUARD) ? 1 : 0);
-      this.set({ scope: 'pool' }, guards.filter((name) => name !== FLEET_GUARD).length);
     },
   });
 }

@@ -96,12 +96,12 @@ test('the guard holds before the first of most nodes would lose anything, and is
   for (const name of names.slice(0, 6)) dead.add(name);
   tick(1000);
   tick(16_000);
-  expect(reporters.activeGuards()).toEqual(['fleet, reporters of npd/kernel']);
+  expect(reporters.held().map(({ of }) => of)).toEqual(['npd/kernel, fleet']);
   expect(tick(31_000)).toEqual([]);
   expect(doubt('node-0').guard).toBe('fleet');
   dead.clear();
   tick(32_000);
-  expect(reporters.activeGuards()).toEqual([]);
+  expect(reporters.held().map(({ of }) => of)).toEqual([]);
 });
 
 test('a pool has a guard of its own', () => {
@@ -122,7 +122,7 @@ test('nodes whose reporter was never Ready in this term do not hide one that die
   dead.add('node-9');
   tick(1000);
   tick(31_000);
-  expect(reporters.activeGuards()).toEqual([]);
+  expect(reporters.held().map(({ of }) => of)).toEqual([]);
   expect(doubt('node-9')).toEqual({ sinceMs: 1000, guard: undefined });
 });
 
@@ -131,7 +131,7 @@ test('while no reporter was ever Ready, the fault may be ours, and nothing is he
   for (const name of names) dead.add(name);
   tick(0);
   tick(30_000);
-  expect(reporters.activeGuards()).toEqual(['fleet, reporters of npd/kernel']);
+  expect(reporters.held().map(({ of }) => of)).toEqual(['npd/kernel, fleet']);
 });
 
 test('every node that is still without a reporter has a fresh window when the guard clears', () => {
@@ -175,18 +175,18 @@ describe('reporters that are dead on most nodes', () => {
     for (const name of ['node-0', 'node-1', 'node-2']) staged.dead.add(name);
     return staged;
   };
-  const GUARD = 'fleet, reporters of npd/kernel';
+  const GUARD = 'npd/kernel, fleet';
 
   test('are guarded by a new leader too, which sees on the Nodes that they vouched', () => {
     const { tick, doubt, reporters } = dying(['node-0', 'node-1', 'node-2', 'node-3']);
     for (const nowMs of [0, 15_000, 30_000, 90_000]) tick(nowMs);
-    expect([reporters.activeGuards(), doubt('node-0').guard]).toEqual([[GUARD], 'fleet']);
+    expect([reporters.held().map(({ of }) => of), doubt('node-0').guard]).toEqual([[GUARD], 'fleet']);
   });
 
   test('are not guarded where they never vouched for a node', () => {
     const { tick, doubt, reporters } = dying([]);
     for (const nowMs of [0, 15_000, 30_000]) tick(nowMs);
-    expect([reporters.activeGuards(), doubt('node-0').guard]).toEqual([[], undefined]);
+    expect([reporters.held().map(({ of }) => of), doubt('node-0').guard]).toEqual([[], undefined]);
   });
 
   test.each([
@@ -198,7 +198,7 @@ describe('reporters that are dead on most nodes', () => {
     const edited = { ...CHECK, ...change };
     setServices([serviceOf('npd', { checks: [edited], publish: { label: LABEL } })]);
     for (const nowMs of [32_000, 46_000, 47_000, 62_000, 120_000]) tick(nowMs);
-    expect(reporters.activeGuards()).toEqual([`fleet, reporters of ${edited.id}`]);
+    expect(reporters.held().map(({ of }) => of)).toEqual([`${edited.id}, fleet`]);
     expect(doubt('node-0', edited)).toEqual({ sinceMs, guard: 'fleet' });
   });
 
@@ -209,7 +209,7 @@ describe('reporters that are dead on most nodes', () => {
     for (const nowMs of [1000, 16_000, 31_000]) tick(nowMs);
     reporters.renewAll(40_000);
     for (const nowMs of [41_000, 56_000, 71_000, 120_000]) tick(nowMs);
-    expect(reporters.activeGuards()).toEqual([GUARD]);
+    expect(reporters.held().map(({ of }) => of)).toEqual([GUARD]);
   });
 });
 
@@ -232,7 +232,7 @@ test('what is known of a check is forgotten with it', () => {
   tick(30_000);
   setServices([]);
   tick(31_000);
-  expect([reporters.activeGuards(), doubt('node-0')]).toEqual([[], { sinceMs: undefined }]);
+  expect([reporters.held().map(({ of }) => of), doubt('node-0')]).toEqual([[], { sinceMs: undefined }]);
 });
 
 test('a node that the service does not select does not count', () => {

@@ -1,4 +1,5 @@
 import type { Moment } from '@rollcall/common/clock.ts';
+import type { ActiveGuard } from '@rollcall/common/guards.ts';
 import { selects } from '../model/label-selector.ts';
 import { type ConditionCheck, conditionChecksOf, type Service } from '../model/services.ts';
 import { saysReady } from './agent-signs.ts';
@@ -85,10 +86,14 @@ export class Reporters {
     return { sinceMs: memory.sinceMs, guard: this.#guards.get(id)?.of(record.presence.pool) };
   }
 
-  /** Names of the guards that hold now. */
-  activeGuards(): string[] {
+  /** The guards that hold now, by check, and there by pool and for the fleet. */
+  held(): ActiveGuard[] {
     return this.#asked().flatMap(({ check }) =>
-      (this.#guards.get(textOf(check))?.active() ?? []).map((guard) => `${guard}, reporters of ${check.id}`),
+      (this.#guards.get(textOf(check))?.held() ?? []).map(({ of, nodes }) => ({
+        subject: 'reporters',
+        of: `${check.id}, ${of}`,
+        nodes,
+      })),
     );
   }
 

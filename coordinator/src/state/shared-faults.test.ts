@@ -111,7 +111,7 @@ test('a failure on most nodes is held against none of them, also not where it co
   expect(faults.held()).toEqual([]);
   fail(5);
   expect(tick(15_000)).toEqual(['node-0', 'node-1', 'node-2', 'node-3', 'node-4', 'node-5']);
-  expect(faults.held()).toEqual([{ guard: 'shared-fault', of: 'network/api', nodes: 6 }]);
+  expect(faults.held()).toEqual([{ subject: 'target', of: 'network/api', nodes: 6 }]);
   tick(600_000);
   expect([of(0), of(5)]).toEqual(['shared', 'shared']);
   // It has not been counted yet.

@@ -1,3 +1,4 @@
+import type { ActiveGuard } from '@rollcall/common/guards.ts';
 import type { ServiceReport } from '@rollcall/common/report.ts';
 import { type ProbeCheck, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
@@ -31,9 +32,6 @@ export type SharedFaultsOptions = {
 /** A report that a check does not pass. */
 export type Failure = Pick<ServiceReport, 'since'>;
 
-/** A check that the guard keeps from being held against the nodes on which it fails. */
-export type HeldCheck = { guard: 'shared-fault'; of: string; nodes: number };
-
 /**
  * Whether the failures of checks of DNS and of the network are the fault of nodes, in one term. A failure counts only once
  * agents with the same fault had the time to report it, and not while most nodes have it.
@@ -43,7 +41,7 @@ export class SharedFaults {
   readonly #records: () => Iterable<NodeRecord>;
   /** By what a check says, so that one that is renamed is the same. */
   readonly #memories = new Map<string, WeakMap<NodeRecord, Memory>>();
-  /** How many nodes fail the checks that fail on most, with the id of one that says so. */
+  /** How many nodes fail the checks that fail on most, with the id of one of them. */
   readonly #guarded = new Map<string, { id: string; nodes: number }>();
   /** Until when too few agents may have been heard, by the monotonic clock. */
   #knownFromMs: number;
@@ -63,8 +61,9 @@ export class SharedFaults {
     return memory?.phase === 'failed' && memory.report === since ? undefined : 'failing';
   }
 
-  held(): HeldCheck[] {
-    return [...this.#guarded.values()].map(({ id, nodes }) => ({ guard: 'shared-fault', of: id, nodes }));
+  /** The checks that are held against none of the nodes on which they fail. */
+  held(): ActiveGuard[] {
+    return [...this.#guarded.values()].map(({ id, nodes }) => ({ subject: 'target', of: id, nodes }));
   }
 
   /** Every failure begins anew: this replica had lost the API server. */

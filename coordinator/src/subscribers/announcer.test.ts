@@ -54,12 +54,12 @@ test('a label that goes for another reason than readiness is no news', () => {
 
 test('a new term begins with what it finds', () => {
   const { announcer, news, shows } = announced();
-  announcer.guards(newTerm(), ['fleet']);
+  announcer.guards(newTerm(), [FLEET]);
   shows('true', 'ready');
   announcer.guards(newTerm(), []);
   shows(undefined, 'not-ready', { at: nodeRecord() });
   expect(news).toEqual([
-    'SilenceGuardActive: So many agents or reporters are silent (fleet) that silence removes no labels',
+    'GuardActive: A guard is active (agents): most agents are silent at once (fleet), so silence removes nothing from 3 nodes',
   ]);
 });
 
@@ -213,78 +213,50 @@ test('a startup gate that opened without something becomes an Event of its Node,
   expect(gates).toEqual(['expired', 'expired']);
 });
 
-test('each guard against silence is told once when it begins, and once when it ends', () => {
+const FLEET = { subject: 'agents', of: 'fleet', nodes: 3 } as const;
+const TIER = { subject: 'configuration', of: 'tier', nodes: 20 } as const;
+
+test('each guard is told once when it begins, and once when it ends', () => {
   const { announcer, events } = announced();
   const term = newTerm();
-  for (const active of [['fleet'], ['fleet', 'pool a'], ['pool a'], []]) {
+  for (const active of [[FLEET], [FLEET, TIER], [{ ...TIER, nodes: 5 }], []]) {
     announcer.guards(term, active);
     announcer.guards(term, active);
   }
-  const began = (guard: string) => `So many agents or reporters are silent (${guard}) that silence removes no labels`;
-  const ended = (guard: string) => `Agents or reporters are back (${guard}): silence removes labels as before`;
-  const told = (type: string, reason: string, message: string) => ({ subject: LEASE, type, reason, message });
+  const told = (type: string, reason: string, message: unknown) => ({ subject: LEASE, type, reason, message });
   expect(events).toEqual([
-    told('Warning', 'SilenceGuardActive', began('fleet')),
-    told('Warning', 'SilenceGuardActive', began('pool a')),
-    told('Normal', 'SilenceGuardCleared', ended('fleet')),
-    told('Normal', 'SilenceGuardCleared', ended('pool a')),
+    told('Warning', 'GuardActive', expect.stringContaining('A guard is active (agents): most agents are silent')),
+    told(
+      'Warning',
+      'GuardActive',
+      expect.stringContaining('A guard is active (configuration): many nodes would lose tier'),
+    ),
+    told('Normal', 'GuardCleared', 'The guard has ended (agents): fleet'),
+    told('Normal', 'GuardCleared', 'The guard has ended (configuration): tier'),
   ]);
 });
 
-test('what a guard keeps on nodes is told once when it begins, and once when it ends', () => {
-  const { announcer, events } = announced();
+test('nodes that wait for a taint are named in an Event of its NodeService', () => {
+  const origin = { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 } as const;
+  const { announcer, events } = announced([{ ...WS_DAEMON_SERVICE, name: 'driver', origin }]);
   const term = newTerm();
-  const observer = { guard: 'observer', of: 'ws-daemon', nodes: 1 } as const;
-  const radius = { guard: 'blast-radius', of: 'tier', nodes: 20 } as const;
-  const shared = { guard: 'shared-fault', of: 'network/dns', nodes: 4 } as const;
-  for (const held of [[observer], [observer, radius], [{ ...radius, nodes: 5 }], [shared], []]) {
-    announcer.withdrawalsHeld(term, held);
-    announcer.withdrawalsHeld(term, held);
-  }
-  expect(events).toEqual([
+  announcer.guards(term, [{ subject: 'taint-budget', of: 'driver', nodes: 4 }]);
+  announcer.guards(term, []);
+  const subject = { apiVersion: 'rollcall.dev/v1alpha1', kind: 'NodeService', name: 'driver', uid: 'u' };
+  expect(events).toMatchObject([
     {
-      subject: LEASE,
+      subject,
       type: 'Warning',
-      reason: 'AgentRegressionSuspected',
-      message: expect.stringContaining('no longer see ws-daemon'),
+      reason: 'GuardActive',
+      message: expect.stringMatching(/driver closes .*; 10 nodes wait for driver$/),
     },
-    {
-      subject: LEASE,
-      type: 'Warning',
-      reason: 'MassWithdrawalDelayed',
-      message: expect.stringContaining('lose the label tier at once'),
-    },
-    {
-      subject: LEASE,
-      type: 'Normal',
-      reason: 'WithdrawalsResumed',
-      message: 'The guard has ended (observer ws-daemon)',
-    },
-    {
-      subject: LEASE,
-      type: 'Warning',
-      reason: 'SharedFaultSuspected',
-      message: expect.stringContaining('The check network/dns fails on most nodes at once'),
-    },
-    {
-      subject: LEASE,
-      type: 'Normal',
-      reason: 'WithdrawalsResumed',
-      message: 'The guard has ended (blast-radius tier)',
-    },
-    {
-      subject: LEASE,
-      type: 'Normal',
-      reason: 'WithdrawalsResumed',
-      message: 'The guard has ended (shared-fault network/dns)',
-    },
+    { subject, type: 'Normal', reason: 'GuardCleared' },
   ]);
 });
 
 test('a guard that holds in a new term is told again', () => {
   const { announcer, news } = announced();
-  const held = [{ guard: 'blast-radius', of: 'tier', nodes: 20 }] as const;
-  announcer.withdrawalsHeld(newTerm(), held);
-  announcer.withdrawalsHeld(newTerm(), held);
+  announcer.guards(newTerm(), [TIER]);
+  announcer.guards(newTerm(), [TIER]);
   expect(news).toHaveLength(2);
 });

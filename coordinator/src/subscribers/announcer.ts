@@ -1,6 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
+import { type ActiveGuard, guardText } from '@rollcall/common/guards.ts';
 import type { Subscribers } from '../controller/subscribers.ts';
-import type { HeldWithdrawals } from '../decide/guards/blast-radius.ts';
 import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
 import { shownReady } from '../decide/shown-ready.ts';
 import type { Service } from '../model/services.ts';
@@ -38,8 +38,8 @@ export class Announcer {
   readonly #told = new WeakMap<NodeRecord, Map<string, boolean>>();
   /** For each node, the services that were ready on it in this term. */
   readonly #started = new WeakMap<NodeRecord, Set<string>>();
-  readonly #guards = new WeakMap<Term, ReadonlySet<string>>();
-  readonly #held = new WeakMap<Term, ReadonlySet<string>>();
+  /** The guards that acted, by what and whom they are about. */
+  readonly #guards = new WeakMap<Term, ReadonlyMap<string, ActiveGuard>>();
 
   constructor(options: AnnouncerOptions) {
     this.#options = options;
@@ -128,67 +128,37 @@ export class Announcer {
     record({ subject: nodeSubject(node), type: 'Warning', reason: 'StartupGateExpired', message });
   }
 
-  /** Which guards hold now. To be called often: only what changed in this term is told. */
-  guards(term: Term, active: readonly string[]): void {
-    const before = this.#guards.get(term) ?? new Set<string>();
-    const subject = leaseSubject(this.#options.lease);
-    const now = new Set(active);
-    for (const guard of now.difference(before)) {
-      const message = `So many agents or reporters are silent (${guard}) that silence removes no labels`;
-      this.#options.record({ subject, type: 'Warning', reason: 'SilenceGuardActive', message });
-    }
-    for (const guard of before.difference(now)) {
-      const message = `Agents or reporters are back (${guard}): silence removes labels as before`;
-      this.#options.record({ subject, type: 'Normal', reason: 'SilenceGuardCleared', message });
-    }
+  /** Which guards act now. To be called often: only what changed in this term is told. */
+  guards(term: Term, active: readonly ActiveGuard[]): void {
+    const { record } = this.#options;
+    const before = this.#guards.get(term) ?? new Map<string, ActiveGuard>();
+    const now = new Map(active.map((guard) => [`${guard.subject} ${guard.of}`, guard]));
     this.#guards.set(term, now);
+    for (const [id, guard] of now) {
+      if (before.has(id)) continue;
+      const message = this.#textOf(guard);
+      record({ subject: this.#subjectOf(guard), type: 'Warning', reason: 'GuardActive', message });
+    }
+    for (const [id, guard] of before) {
+      const message = `The guard has ended (${guard.subject}): ${guard.of}`;
+      if (!now.has(id)) record({ subject: this.#subjectOf(guard), type: 'Normal', reason: 'GuardCleared', message });
+    }
   }
 
-  /** What stays on nodes for now, although it should go. To be called often: only what changed is told. */
-  withdrawalsHeld(term: Term, held: readonly HeldWithdrawals[]): void {
-    const subject = leaseSubject(this.#options.lease);
-    const now = new Set(held.map(({ guard, of }) => `${guard} ${of}`));
-    const before = this.#held.get(term) ?? new Set();
-    for (const { guard, of } of held) {
-      if (before.has(`${guard} ${of}`)) continue;
-      if (guard === 'taint-budget') this.#taintsWait(of);
-      else this.#options.record({ subject, type: 'Warning', ...HELD[guard](of) });
-    }
-    for (const name of before.difference(now)) {
-      const message = `The guard has ended (${name})`;
-      this.#options.record({ subject, type: 'Normal', reason: 'WithdrawalsResumed', message });
-    }
-    this.#held.set(term, now);
+  #subjectOf({ subject, of }: ActiveGuard): EventSubject {
+    const { services, lease } = this.#options;
+    const origin = subject === 'taint-budget' ? services().find(({ name }) => name === of)?.origin : undefined;
+    return origin?.kind === 'object' ? serviceSubject({ name: of, uid: origin.uid }) : leaseSubject(lease);
   }
 
-  #taintsWait(name: string): void {
-    const { services, record, withheld, lease } = this.#options;
-    const uid = services().flatMap(({ name: each, origin }) =>
-      each === name && origin.kind === 'object' ? origin.uid : [],
-    )[0];
-    const subject = uid === undefined ? leaseSubject(lease) : serviceSubject({ name, uid });
-    const message = `${name}: ${withheld(name, NAMES_MAX)}`;
-    record({ subject, type: 'Warning', reason: 'TaintBudgetExhausted', message });
+  #textOf(guard: ActiveGuard): string {
+    const withheld = guard.subject === 'taint-budget' ? this.#options.withheld(guard.of, NAMES_MAX) : undefined;
+    return withheld === undefined ? guardText(guard) : `${guardText(guard)}; ${withheld}`;
   }
 }
 
 /** Names of nodes in an Event, whose message has 1024 characters. */
 const NAMES_MAX = 10;
-
-const HELD = {
-  observer: (service: string) => ({
-    reason: 'AgentRegressionSuspected',
-    message: `Most agents that were replaced in the last 10 minutes no longer see ${service}, although its pods are Ready: on further nodes, its keys stay as they are`,
-  }),
-  'shared-fault': (check: string) => ({
-    reason: 'SharedFaultSuspected',
-    message: `The check ${check} fails on most nodes at once, which is hardly the fault of each of them: it is unknown on all, and the keys of its service stay as they are`,
-  }),
-  'blast-radius': (label: string) => ({
-    reason: 'MassWithdrawalDelayed',
-    message: `Many nodes would lose the label ${label} at once, because the configuration that requests it was changed or removed: it stays on most of them for a while`,
-  }),
-};
 
 function nodeSubject({ name, uid }: Pick<NodeSnapshot, 'name' | 'uid'>): EventSubject {
   return { apiVersion: 'v1', kind: 'Node', name, uid };

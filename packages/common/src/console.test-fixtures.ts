@@ -24,7 +24,6 @@ export function replicaDocument(change: Partial<ReplicaDocument> = {}): ReplicaD
     version: '0.1.0',
     leading: true,
     guards: [],
-    heldWithdrawals: [],
     dryRun: false,
     readinessGate: 'label',
     staleAfterSeconds: 30,

@@ -1,5 +1,6 @@
 /** The documents of the coordinator's console: what `/v1/…` answers, for the page and for `kubectl rollcall`. */
 
+import type { ActiveGuard } from './guards.ts';
 import type { DeviceReport } from './report.ts';
 
 /** Whether a service is ready on a node; `unknown` while that is not known, so that keys stay as they are. */
@@ -23,10 +24,8 @@ export type ReplicaDocument = {
   leaderUrl?: string;
   /** For people, where it does not lead. */
   note?: string;
-  /** Guards over silence that hold now: `fleet`, or `pool NAME`. */
-  guards: readonly string[];
-  /** What stays on nodes for now, although it should go. */
-  heldWithdrawals: readonly { guard: string; of: string; nodes: number }[];
+  /** Guards that act now. */
+  guards: readonly ActiveGuard[];
   dryRun: boolean;
   readinessGate: 'label' | 'taint' | 'both';
   /** After how long without a report a node is silent. */

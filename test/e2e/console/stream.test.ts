@@ -80,7 +80,7 @@ test('shows that a node is deleted, and that a guard is active', async () => {
   const leader = await rig.leader();
   const client = await listen(leader);
   await Promise.all(rig.nodes.map(({ agent }) => agent?.kill('SIGSTOP')));
-  const guarded = { name: 'replica', data: { guards: ['fleet'] } };
+  const guarded = { name: 'replica', data: { guards: [{ subject: 'agents', of: 'fleet' }] } };
   await expect.poll(() => client.named('replica').at(-1), { timeout: 30_000 }).toMatchObject(guarded);
   const silent = client.named('node').some(({ data }) => 'agent' in data && data.agent === 'silent');
   await expect.poll(() => silent || client.named('node').some(({ data }) => 'guard' in data)).toBe(true);

@@ -182,7 +182,10 @@ describe('the page of a node', () => {
     const fromMs = performance.now();
     await Promise.all(rig.nodes.map(({ agent }) => agent?.kill('SIGSTOP')));
     const guarded = await untilExplained(rig, name, ({ agent }) => agent.state === 'silent');
-    expect(guarded).toMatchObject({ replica: { guards: ['fleet'] }, agent: { guard: 'fleet' } });
+    expect(guarded).toMatchObject({
+      replica: { guards: [{ subject: 'agents', of: 'fleet' }] },
+      agent: { guard: 'fleet' },
+    });
     const reason = 'the agent is silent, and so are most others (guard: fleet)';
     expect(serviceIn(guarded, 'ws-daemon')).toMatchObject({ state: 'unknown', reason });
     expect(keyIn(guarded, WS_DAEMON_READY)).toMatchObject({ ...held, reason });

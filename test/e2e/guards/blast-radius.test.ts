@@ -24,7 +24,7 @@ async function untilHaving(stage: Stage, key: string, count: number): Promise<vo
 
 async function untilHeld({ rig }: Stage, count: number): Promise<void> {
   const leader = await rig.leader();
-  const held = () => leader.metric('rollcall_coordinator_held_withdrawals', { guard: 'blast-radius' });
+  const held = () => leader.metric('rollcall_coordinator_guarded_nodes', { subject: 'configuration' });
   await waitFor(`${count} labels to be held`, async () => (await held()) === count, { timeoutMs: 30_000 });
 }
 
@@ -50,11 +50,11 @@ describe('labels of pools', () => {
     await untilHaving(stage, 'tier', NODES - AT_ONCE);
     await waitFor('an Event about it', async () => {
       const events = await stage.api.list<KubeObject & { reason?: string }>('/api/v1/events');
-      return events.some(({ reason }) => reason === 'MassWithdrawalDelayed');
+      return events.some(({ reason }) => reason === 'GuardActive');
     });
     const leader = await stage.rig.leader();
-    const document = await leader.console<{ replica: { heldWithdrawals: object[] } }>('/v1/nodes');
-    expect(document?.replica.heldWithdrawals).toContainEqual({ guard: 'blast-radius', of: 'tier', nodes: 26 });
+    const document = await leader.console<{ replica: { guards: object[] } }>('/v1/nodes');
+    expect(document?.replica.guards).toContainEqual({ subject: 'configuration', of: 'tier', nodes: 26 });
     await stage.whileDown(async () => {});
     await untilHaving(stage, 'tier', NODES);
     await untilHeld(stage, 0);

@@ -85,7 +85,7 @@ async function untilHaving(keys: readonly string[], count: number): Promise<void
 /** The labels leave ten nodes, stay on the others while it is reported, and leave them as well. */
 async function leaveInTwoSteps(keys: readonly string[], reported = keys): Promise<void> {
   const leader = await rig.leader();
-  const held = () => leader.metric('rollcall_coordinator_held_withdrawals', { guard: 'blast-radius' });
+  const held = () => leader.metric('rollcall_coordinator_guarded_nodes', { subject: 'configuration' });
   await waitFor('the others to be held', async () => (await held()) === reported.length * KEPT, { timeoutMs: 30_000 });
   await untilHaving(keys, KEPT);
   await untilHaving(keys, 0);

@@ -48,11 +48,11 @@ test.each([
   const startMs = performance.now();
   await stage.api.delete(path);
   await untilHaving(nodes.length - AT_ONCE);
-  const held = () => leader.metric('rollcall_coordinator_held_withdrawals', { guard: 'blast-radius' });
+  const held = () => leader.metric('rollcall_coordinator_guarded_nodes', { subject: 'configuration' });
   await waitFor('the others to be held', async () => (await held()) === nodes.length - AT_ONCE);
   await waitFor('an Event about it', async () => {
     const events = await stage.api.list<KubeObject & { reason?: string }>('/api/v1/events');
-    return events.some(({ reason }) => reason === 'MassWithdrawalDelayed');
+    return events.some(({ reason }) => reason === 'GuardActive');
   });
   expect(having()).toBe(nodes.length - AT_ONCE);
   const endMs = await untilHaving(0);

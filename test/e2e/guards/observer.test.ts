@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => lab?.stop());
 
-const held = () => lab.coordinator.metric('rollcall_coordinator_held_withdrawals', { guard: 'observer' });
+const held = () => lab.coordinator.metric('rollcall_coordinator_guarded_nodes', { subject: 'agent-version' });
 
 test('agents that are replaced by blind ones cost three nodes their labels, and no more', async () => {
   const { names } = lab.fleet;
@@ -41,7 +41,7 @@ test('agents that are replaced by blind ones cost three nodes their labels, and 
   });
   await waitFor('an Event about it', async () => {
     const events = await lab.cluster.api.list<{ metadata: { name: string }; reason?: string }>('/api/v1/events');
-    return events.some(({ reason }) => reason === 'AgentRegressionSuspected');
+    return events.some(({ reason }) => reason === 'GuardActive');
   });
 });
 

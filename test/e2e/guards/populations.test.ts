@@ -53,7 +53,7 @@ function removals(fromMs: number): string[] {
 }
 
 const isGuarded = async () =>
-  (await (await embedded.rig.leader()).metric('rollcall_coordinator_guard_active', { scope: 'fleet' })) === 1;
+  (await (await embedded.rig.leader()).metric('rollcall_coordinator_guarded_nodes', { subject: 'agents' })) > 0;
 
 test('a node that is alone in its pool is judged with the fleet: its silence costs it its label after the window', async () => {
   const { rig } = embedded;
@@ -91,4 +91,5 @@ test('where all agents are gone, the next leader keeps the labels as the one bef
   await waitFor('the guard', isGuarded, { timeoutMs: LONG_MS + 20_000 });
   await new Promise((resolve) => setTimeout(resolve, fromMs + LONG_MS - performance.now()));
   expect(removals(fromMs)).toEqual([]);
+  for (const { name } of rig.nodes) expect(rig.history.labels(name)).toMatchObject({ [MIRROR]: 'true' });
 });

@@ -13,7 +13,7 @@ import { applyNodeServiceCrd, NODE_SERVICES, nodeService } from '../services/nod
 vi.setConfig({ testTimeout: 60_000 });
 
 const PREFIXES = [...DEFAULT_SERVICE_PREFIXES, 'example.com/'];
-const HELD = 'rollcall_coordinator_held_withdrawals';
+const GUARDED = 'rollcall_coordinator_guarded_nodes';
 const LABEL = 'example.com/network';
 const TAINT = 'example.com/no-network';
 /** One period, one time-out, and 2 s. */
@@ -107,19 +107,17 @@ test('what breaks on most nodes at once is held against none, and told', async (
   const broken = nodes.slice(0, 3);
   for (const { datapath } of broken) datapath.block();
   const leader = await embedded.rig.leader();
-  await waitFor('the guard', async () => (await leader.metric(HELD, { guard: 'shared-fault' })) === 3, {
+  await waitFor('the guard', async () => (await leader.metric(GUARDED, { subject: 'target' })) === 3, {
     timeoutMs: 20_000,
   });
   await new Promise((resolve) => setTimeout(resolve, COUNTED_MS * 2));
   expect(embedded.rig.history.since(fromMs, LABEL)).toEqual([]);
   for (const { name } of broken) {
     expect(await taints(name)).not.toContain(TAINT);
-    expect((await leader.explain(name)).services[0]?.reason).toContain('(guard: shared-fault)');
+    expect((await leader.explain(name)).services[0]?.reason).toContain('(guard: target)');
   }
-  expect(await waitFor('the Event', () => eventOf('SharedFaultSuspected'))).toContain(
-    'network/api fails on most nodes',
-  );
+  expect(await waitFor('the Event', () => eventOf('GuardActive'))).toContain('network/api fails on most nodes');
   for (const { datapath } of broken) datapath.unblock();
-  await waitFor('the end of the guard', () => eventOf('WithdrawalsResumed'), { timeoutMs: 20_000 });
+  await waitFor('the end of the guard', () => eventOf('GuardCleared'), { timeoutMs: 20_000 });
   expect(embedded.rig.history.since(fromMs, LABEL)).toEqual([]);
 });

@@ -171,13 +171,13 @@ export const OF_ALL: readonly (readonly Fault[])[] = [
     },
     {
       runbook: 'RollcallGuardActive',
-      series: { scope: 'fleet' },
+      series: { subject: 'agents' },
       cause: (stage) => Promise.all(ALL.map((number) => stage.agent(number).kill('SIGSTOP'))),
       seen: () => [
         {
-          event: 'SilenceGuardActive',
+          event: 'GuardActive',
           about: 'rollcall-coordinator',
-          says: /So many agents or reporters are silent \(fleet\)/,
+          says: /A guard is active \(agents\): most agents are silent at once \(fleet\)/,
         },
       ],
       fix: (stage) => Promise.all(ALL.map((number) => stage.agent(number).kill('SIGCONT'))),
@@ -185,17 +185,20 @@ export const OF_ALL: readonly (readonly Fault[])[] = [
   ],
   [
     {
-      runbook: 'RollcallSharedFault',
+      runbook: 'RollcallGuardDelays',
+      series: { subject: 'taint-budget' },
       async cause(stage) {
         await applyNodeServiceCrd(stage.controlPlane);
-        const checks = [{ name: 'api', kubernetesService: {} }];
-        await stage.controlPlane.api.post(NODE_SERVICES, nodeService('network', { checks }));
+        const pods = { namespace: 'default', selector: { matchLabels: { app: 'mistyped' } } };
+        const publish = { taint: { key: 'readiness.k8s.io/driver', effect: 'NoSchedule' } };
+        const spec = { checks: [{ name: 'pod', pods }], publish };
+        await stage.controlPlane.api.post(NODE_SERVICES, nodeService('driver', spec));
       },
       seen: () => [
-        { run: /reason=SharedFaultSuspected/, says: /The check network\/api fails on most nodes at once/ },
-        { run: /why node\/NODE/, names: { NODE: 'node-1' }, says: /the agent is on the network of the host/ },
+        { run: /reason=GuardActive/, says: /A guard is active \(taint-budget\).* no pod on any node matches/ },
+        { run: /kubectl rollcall status/, says: /A guard is active \(taint-budget\): driver closes/ },
       ],
-      fix: (stage) => stage.controlPlane.api.delete(`${NODE_SERVICES}/network`),
+      fix: (stage) => stage.controlPlane.api.delete(`${NODE_SERVICES}/driver`),
     },
   ],
   [

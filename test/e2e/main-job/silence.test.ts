@@ -31,7 +31,7 @@ function silentNodes(): Promise<number> {
 }
 
 async function guarded(): Promise<boolean> {
-  return (await (await rig.leader()).metric('rollcall_coordinator_guard_active', { scope: 'fleet' })) === 1;
+  return (await (await rig.leader()).metric('rollcall_coordinator_guarded_nodes', { subject: 'agents' })) > 0;
 }
 
 test('one silent agent of ten costs its node both labels after the window, and no other node a label', async () => {

@@ -17,7 +17,6 @@ import { parseManagedLabels } from '../../decide/labelers/pool-keys.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../../model/config.ts';
 import { formatPredicate, type Service, type ServiceCheck } from '../../model/services.ts';
-import type { Fleet } from '../../state/fleet.ts';
 import { lifecycleOf } from '../../state/observed-conditions.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import type { LeadershipState } from '../../term/leadership-state.ts';
@@ -172,8 +171,7 @@ export type ReplicaSource = {
   config: Pick<CoordinatorConfig, 'dryRun' | 'readinessGate' | 'staleAfterSeconds'>;
   environment: Pick<CoordinatorEnvironment, 'podName'>;
   leadershipState: Pick<LeadershipState, 'role'>;
-  fleet: Pick<Fleet, 'activeGuards'>;
-  evaluator: Pick<Evaluator, 'heldWithdrawals'>;
+  evaluator: Pick<Evaluator, 'guards'>;
   clock: Clock;
 };
 
@@ -182,7 +180,6 @@ export function replicaDocument({
   config,
   environment,
   leadershipState,
-  fleet,
   evaluator,
   clock,
 }: ReplicaSource): ReplicaDocument {
@@ -193,8 +190,7 @@ export function replicaDocument({
     ...role,
     // Agents report to the leader alone: what a standby knows of services is nothing to go by.
     ...(role.leading ? {} : { note: 'This replica does not lead, and gets no reports: ask the leader' }),
-    guards: fleet.activeGuards(),
-    heldWithdrawals: evaluator.heldWithdrawals(),
+    guards: evaluator.guards(),
     dryRun: config.dryRun,
     readinessGate: config.readinessGate,
     staleAfterSeconds: config.staleAfterSeconds,

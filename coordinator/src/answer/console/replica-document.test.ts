@@ -11,15 +11,14 @@ function documentOf(role: Role, environment: ReplicaSource['environment'] = { po
     environment,
     leadershipState: { role: () => role },
     fleet: { activeGuards: () => ['fleet'] },
-    evaluator: { heldWithdrawals: () => [{ guard: 'services', of: 'a', nodes: 2 }] },
+    evaluator: { guards: () => [{ subject: 'agents', of: 'fleet', nodes: 2 }] },
     clock: new FakeClock(),
   } as unknown as ReplicaSource);
 }
 
 test('the leader says who it is, how it is configured, and what is guarded', () => {
   expect(documentOf({ leading: true })).toEqual({
-    ...{ name: 'pod-1', version: VERSION, leading: true, guards: ['fleet'] },
-    heldWithdrawals: [{ guard: 'services', of: 'a', nodes: 2 }],
+    ...{ name: 'pod-1', version: VERSION, leading: true, guards: [{ subject: 'agents', of: 'fleet', nodes: 2 }] },
     ...{ dryRun: true, readinessGate: 'both', staleAfterSeconds: 30, now: '2026-01-01T00:00:00Z' },
   });
 });

@@ -26,14 +26,14 @@ describe('a label that would leave many nodes', () => {
     const answers = leaving(guard);
     expect(gone(answers)).toBe(AT_ONCE);
     expect(new Set(answers.slice(AT_ONCE))).toEqual(new Set([DELAY_MS]));
-    expect(guard.held(0)).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 20 }]);
+    expect(guard.held(0)).toEqual([{ subject: 'configuration', of: 'tier', nodes: 20 }]);
     expect(leaving(guard, { nowMs: 30_000 })).toEqual(answers);
   });
 
   test('is reported while it stays on a single node', () => {
     const guard = new BlastRadius(DELAY_MS, () => names);
     for (const name of names.slice(0, AT_ONCE + 1)) leaves(guard, { node: name, key: 'tier', object: 'set' }, 0);
-    expect(guard.held(0)).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 1 }]);
+    expect(guard.held(0)).toEqual([{ subject: 'configuration', of: 'tier', nodes: 1 }]);
   });
 
   test('leaves all of them then, and those that come late', () => {
@@ -90,7 +90,7 @@ describe('the change of one object', () => {
     guard.changed(['set'], 0);
     leaving(guard);
     guard.changed(['other'], SETTLE_MS - 1);
-    expect(guard.held(SETTLE_MS - 1)).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 20 }]);
+    expect(guard.held(SETTLE_MS - 1)).toEqual([{ subject: 'configuration', of: 'tier', nodes: 20 }]);
     expect(guard.tick(SETTLE_MS)).toEqual([]);
     const answers = leaving(guard, { object: 'other', nowMs: SETTLE_MS });
     expect(gone(answers)).toBe(AT_ONCE);
@@ -217,7 +217,7 @@ describe('a label that would leave a share of its nodes', () => {
     for (const node of range(20)) leaves(few, { node, key: 'tier', object: undefined }, 0);
     expect(few.held(0)).toEqual([]);
     leaves(few, { node: 'n20', key: 'tier', object: undefined }, 0);
-    expect(few.held(0)).toEqual([{ guard: 'blast-radius', of: 'tier', nodes: 11 }]);
+    expect(few.held(0)).toEqual([{ subject: 'configuration', of: 'tier', nodes: 11 }]);
   });
 
   test('waits as long as further nodes follow, also where they are evaluated one after the other', () => {

@@ -1,15 +1,7 @@
 import type { Moment } from '@rollcall/common/clock.ts';
+import type { ActiveGuard } from '@rollcall/common/guards.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import type { Claim, EvaluatedNode } from '../labelers/labeler.ts';
-
-/** Keys that a guard keeps on nodes for now. */
-export type HeldWithdrawals = {
-  guard: 'observer' | 'blast-radius' | 'shared-fault' | 'taint-budget';
-  /** The service, the key of the label, or the check. */
-  of: string;
-  /** The number of nodes. */
-  nodes: number;
-};
 
 /** How many nodes may lose a label at once. */
 export const AT_ONCE = 10;
@@ -151,14 +143,14 @@ export class BlastRadius {
     return due;
   }
 
-  held(nowMs: number): HeldWithdrawals[] {
+  held(nowMs: number): ActiveGuard[] {
     const counted = [...this.#departures].map(([of, departure]) => {
       // A delay is not reported before it is clear that many nodes would lose the label, by more than a single object.
       const isDelayed = (object: Owner) => this.#settlesMs(object, nowMs) === Number.POSITIVE_INFINITY;
       const nodes = isOfFew(departure, countOf(departure))
         ? 0
         : departure.held.values().filter(isDelayed).toArray().length;
-      return { guard: 'blast-radius' as const, of, nodes };
+      return { subject: 'configuration' as const, of, nodes };
     });
     return counted.filter(({ nodes }) => nodes > 0);
   }

@@ -30,7 +30,7 @@ describe('agents that were replaced', () => {
   test('cost three nodes a service, and no further one', () => {
     const { names, lose, guard } = replaced(5);
     expect(names.map((name) => lose(name))).toEqual([undefined, undefined, undefined, UNTIL_MS, UNTIL_MS]);
-    expect(guard.held()).toEqual([{ guard: 'observer', of: 's', nodes: 2 }]);
+    expect(guard.held()).toEqual([{ subject: 'agent-version', of: 's', nodes: 2 }]);
   });
 
   test('have the same answer when they are asked again', () => {
@@ -68,7 +68,7 @@ describe('agents that were replaced', () => {
     const { guard, names, lose } = replaced(4);
     for (const name of names) lose(name);
     expect(CHANGED_FOR_MS).toBe(600_000);
-    expect(guard.held()).toEqual([{ guard: 'observer', of: 's', nodes: 1 }]);
+    expect(guard.held()).toEqual([{ subject: 'agent-version', of: 's', nodes: 1 }]);
     expect(guard.tick(UNTIL_MS - 1)).toEqual([]);
     expect(guard.tick(UNTIL_MS)).toEqual(['n3']);
     expect(lose('n3', UNTIL_MS)).toBeUndefined();

@@ -1,5 +1,5 @@
+import type { ActiveGuard } from '@rollcall/common/guards.ts';
 import type { Observer, Sighted, Sighting } from '../readiness/verdict.ts';
-import type { HeldWithdrawals } from './blast-radius.ts';
 
 /** How long after the first replacement of its agent a loss on a node may be due to the agent. */
 export const CHANGED_FOR_MS = 600_000;
@@ -69,9 +69,9 @@ export class ObserverGuard implements Observer {
     return due;
   }
 
-  held(): HeldWithdrawals[] {
+  held(): ActiveGuard[] {
     const counted = [...this.#sights].map(
-      ([of, { counts }]): HeldWithdrawals => ({ guard: 'observer', of, nodes: counts.held }),
+      ([of, { counts }]): ActiveGuard => ({ subject: 'agent-version', of, nodes: counts.held }),
     );
     return counted.filter(({ nodes }) => nodes > 0);
   }

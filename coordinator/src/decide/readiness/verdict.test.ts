@@ -47,7 +47,7 @@ describe('a service', () => {
 
   test.each([
     ['failing', /^tcp refused twice; it does not count until/],
-    ['shared', /^tcp refused twice; most nodes have the same fault, .* \(guard: shared-fault\)$/],
+    ['shared', /^tcp refused twice; most nodes have the same fault, .* \(guard: target\)$/],
   ] as const)('is unknown where a failure that is seen is not held against the node: %s', (fault, reason) => {
     const service = serviceOf('ws-daemon', { checks: [probeCheck('ws-daemon')] });
     const judge = (ready: boolean) => judgeService(service, snapshot({ fault: () => fault }, ready), at(0));

@@ -117,7 +117,7 @@ const SILENT = { state: 'not-ready', cause: 'silence' } as const;
 /** Why a failure is not held against a node. */
 const EXCUSES = {
   failing: 'it does not count until it is clear whether most nodes have the same fault',
-  shared: 'most nodes have the same fault, so it is not held against them (guard: shared-fault)',
+  shared: 'most nodes have the same fault, so it is not held against them (guard: target)',
 } as const;
 
 function csiVerdict(driver: string, { csiNode, uid }: NodeSnapshot): Verdict {

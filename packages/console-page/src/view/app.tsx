@@ -1,9 +1,10 @@
 import { useSignal } from '@preact/signals';
+import { guardCure, guardText } from '@rollcall/common/guards.ts';
 import { useEffect, useRef } from 'preact/hooks';
 import { ago, timeOfDay, visible } from '../model/format.ts';
 import { troubles } from '../model/node-state.ts';
 import { hashOf, type Route } from '../model/route.ts';
-import { fleetSentence, plural } from '../model/words.ts';
+import { fleetSentence } from '../model/words.ts';
 import { FleetView } from './fleet-view.tsx';
 import { LedgerView } from './ledger-view.tsx';
 import { NodeView } from './node-view.tsx';
@@ -79,7 +80,7 @@ function Banners() {
   const store = useStore();
   const { replica, link } = store;
   const now = store.nowMs.value;
-  const { leading, note, leader, guards = [], heldWithdrawals = [] } = replica.value ?? {};
+  const { leading, note, leader, guards = [] } = replica.value ?? {};
   const lost = link.value.state === 'lost' ? link.value : undefined;
   return (
     <>
@@ -108,21 +109,8 @@ function Banners() {
         </Notice>
       )}
       {guards.map((guard) => (
-        <Notice key={guard} kind="warn">
-          <Foreign
-            text={`Most agents or reporters are silent at once (${guard}). The network is doubted, not the nodes: their labels stay.`}
-          />
-        </Notice>
-      ))}
-      {heldWithdrawals.map(({ guard, of, nodes }) => (
-        <Notice key={`${guard} ${of}`} kind="warn">
-          <Foreign
-            text={
-              guard === 'shared-fault'
-                ? `The check ${of} fails on ${plural(nodes, 'node')}, which is most of them. The network is doubted, not the nodes: it is held against none of them.`
-                : `${of} should leave ${plural(nodes, 'node')}, and is kept for now by the guard “${guard}”.`
-            }
-          />
+        <Notice key={`${guard.subject} ${guard.of}`} kind="warn">
+          <Foreign text={`${guardText(guard)}. What helps: ${guardCure(guard)}.`} />
         </Notice>
       ))}
     </>

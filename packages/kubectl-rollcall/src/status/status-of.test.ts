@@ -3,6 +3,8 @@ import type { NodeSummary, ReplicaDocument } from '@rollcall/common/console.ts';
 import { describe, expect, test } from 'vitest';
 import { type Status, statusOf } from './status-of.ts';
 
+const FLEET = { subject: 'agents', of: 'fleet', nodes: 3 } as const;
+
 type Node = Partial<NodeSummary>;
 
 function of(nodes: readonly Node[], replica: Partial<ReplicaDocument> = {}, namespace?: string): Status {
@@ -37,7 +39,7 @@ describe('the answer', () => {
   });
 
   test('of a standby is unknown, whatever its nodes are', () => {
-    const found = of([{ agent: 'silent', pending: true }], { leading: false, dryRun: true, guards: ['fleet'] });
+    const found = of([{ agent: 'silent', pending: true }], { leading: false, dryRun: true, guards: [FLEET] });
     expect(found.answer).toBe('The state is unknown: this replica does not lead.');
     expect(found.findings).toEqual([
       {
@@ -117,37 +119,18 @@ describe('findings', () => {
     ]);
   });
 
-  test('of a guard over silence', () => {
-    expect(found([{}], { guards: ['fleet'] })).toEqual([
+  test('of each guard that acts, with what helps', () => {
+    const guards = [FLEET, { subject: 'configuration', of: 'example.com/tier', nodes: 1 }] as const;
+    expect(found([{}], { guards })).toEqual([
       {
         severity: 'fail',
-        text: 'A guard is active (fleet): so many agents or reporters are silent that silence removes no labels',
+        text: 'A guard is active (agents): most agents are silent at once (fleet), so silence removes nothing from 3 nodes',
         cure: 'check the network between nodes and coordinator (port 8443), and the latest rollout',
       },
-    ]);
-  });
-
-  test('of what is held on nodes, with what helps against new agents or a new configuration', () => {
-    const heldWithdrawals = [
-      { guard: 'observer', of: 'gpu', nodes: 3 },
-      { guard: 'configuration', of: 'example.com/tier', nodes: 1 },
-      { guard: 'shared-fault', of: 'network/dns', nodes: 4 },
-    ];
-    expect(found([{}], { heldWithdrawals })).toEqual([
       {
         severity: 'fail',
-        text: 'A guard is active (observer): most new agents no longer see gpu, so its keys stay on 3 nodes for a while',
-        cure: 'if the new agents are wrong, roll them back',
-      },
-      {
-        severity: 'fail',
-        text: 'A guard is active (configuration): many nodes would lose example.com/tier at once, so it stays on 1 node for a while',
+        text: 'A guard is active (configuration): many nodes would lose example.com/tier at once, because the configuration was changed, so it stays on 1 node for a while',
         cure: 'if the latest change of the configuration was a mistake, undo it',
-      },
-      {
-        severity: 'fail',
-        text: 'A guard is active (shared-fault): the check network/dns fails on most nodes, so it is held against none of these 4 nodes',
-        cure: 'check the DNS of the cluster, its network plugin and the Service of the API server',
       },
     ]);
   });

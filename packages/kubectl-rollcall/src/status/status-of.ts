@@ -1,4 +1,5 @@
 import type { AgentState, NodeSummary, NodesDocument, ReplicaDocument } from '@rollcall/common/console.ts';
+import { guardCure, guardText } from '@rollcall/common/guards.ts';
 import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
 import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
@@ -85,46 +86,8 @@ function leaderFindings(replica: ReplicaDocument, nodes: readonly NodeSummary[])
   return findings;
 }
 
-function guardFindings({ guards, heldWithdrawals }: ReplicaDocument): Finding[] {
-  const silence = guards.map((guard): Finding => {
-    const text = `A guard is active (${guard}): so many agents or reporters are silent that silence removes no labels`;
-    return {
-      severity: 'fail',
-      text,
-      cure: 'check the network between nodes and coordinator (port 8443), and the latest rollout',
-    };
-  });
-  return [...silence, ...heldWithdrawals.map(heldFinding)];
-}
-
-function heldFinding({ guard, of, nodes }: ReplicaDocument['heldWithdrawals'][number]): Finding {
-  const on = count(nodes, 'node');
-  switch (guard) {
-    case 'observer':
-      return {
-        severity: 'fail',
-        text: `A guard is active (observer): most new agents no longer see ${of}, so its keys stay on ${on} for a while`,
-        cure: 'if the new agents are wrong, roll them back',
-      };
-    case 'shared-fault':
-      return {
-        severity: 'fail',
-        text: `A guard is active (shared-fault): the check ${of} fails on most nodes, so it is held against none of these ${on}`,
-        cure: 'check the DNS of the cluster, its network plugin and the Service of the API server',
-      };
-    case 'taint-budget':
-      return {
-        severity: 'fail',
-        text: `A guard is active (taint-budget): ${on} on which ${of} is not ready wait, since it closes as many as it may`,
-        cure: `kubectl describe nodeservice ${of} names them; repair the service, or raise publish.taint.maxUnavailable`,
-      };
-    default:
-      return {
-        severity: 'fail',
-        text: `A guard is active (${guard}): many nodes would lose ${of} at once, so it stays on ${on} for a while`,
-        cure: 'if the latest change of the configuration was a mistake, undo it',
-      };
-  }
+function guardFindings({ guards }: ReplicaDocument): Finding[] {
+  return guards.map((guard) => ({ severity: 'fail', text: guardText(guard), cure: guardCure(guard) }));
 }
 
 /** Services that nodes wait for since their creation. */

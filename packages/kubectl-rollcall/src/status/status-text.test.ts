@@ -61,7 +61,9 @@ test('a dry run is named beside the leader', () => {
 });
 
 test('guards are named', () => {
-  expect(textOf({ replica: { guards: ['fleet', 'pool a'] } })).toContain(field('guards', 'fleet, pool a'));
+  expect(
+    textOf({ replica: { guards: ['fleet', 'pool a'].map((of) => ({ subject: 'agents', of, nodes: 3 })) } }),
+  ).toContain(field('guards', 'agents (fleet), agents (pool a)'));
 });
 
 test('settings, and what is held back, are in the wide output', () => {

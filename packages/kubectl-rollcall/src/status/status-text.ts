@@ -46,7 +46,7 @@ export function statusText(status: Status, terminal: Terminal, isWide: boolean):
       : (replica.leader ?? 'unknown'),
   );
   page.field('agents', `${states.join(', ') || 'none'}${versions.length > 0 ? `; version ${listed(versions)}` : ''}`);
-  page.field('guards', replica.guards.join(', ') || 'none active');
+  page.field('guards', replica.guards.map(({ subject, of }) => `${subject} (${of})`).join(', ') || 'none active');
   if (isWide)
     page.field('settings', `gate ${replica.readinessGate ?? 'unknown'}, silent after ${replica.staleAfterSeconds} s`);
   if (pools.length === 0) page.line().line(`rollcall checks no service on ${count(status.nodes, 'node')}.`);

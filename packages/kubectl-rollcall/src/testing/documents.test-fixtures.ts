@@ -36,7 +36,10 @@ export function fleet(size: number, { troubled = false } = {}): NodesDocument {
   const nodes = Array.from({ length: size }, (_, index) =>
     nodeSummary({ name: `node-${index + 1}`, pool: pools[index % 3] ?? '', ...(troubled ? troubles[index] : {}) }),
   );
-  return { replica: replicaDocument(troubled ? { guards: ['pool headless'] } : {}), nodes };
+  return {
+    replica: replicaDocument(troubled ? { guards: [{ subject: 'agents', of: 'pool headless', nodes: 3 }] } : {}),
+    nodes,
+  };
 }
 
 export function ledger(change: Partial<AuditDocument> = {}): AuditDocument {

@@ -56,7 +56,7 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
   },
   guard: {
     page: nodeDocument({
-      replica: replicaDocument({ guards: ['fleet'] }),
+      replica: replicaDocument({ guards: [{ subject: 'agents', of: 'fleet', nodes: 3 }] }),
       agent: { state: 'silent', guard: 'fleet', lastReportSecondsAgo: 95 },
       services: [
         nodeServiceDocument({ state: 'unknown', reason: 'the agent is silent, and so are most others (guard: fleet)' }),

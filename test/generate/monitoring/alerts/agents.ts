@@ -1,3 +1,4 @@
+import type { Subject } from '@rollcall/common/guards.ts';
 import type { Alert } from '../alert.ts';
 
 const AGENT = '{namespace="rollcall",pod="agent-a",node="node-a"}';
@@ -21,6 +22,14 @@ function serviceNodes(service: string, state: string): string {
 
 function inForce(service: string): string {
   return `rollcall_coordinator_service_in_force{namespace="rollcall",pod="coordinator-0",service="${service}"}`;
+}
+
+function guarded(subject: Subject, replica: number): string {
+  return `rollcall_coordinator_guarded_nodes{namespace="rollcall",pod="coordinator-${replica}",subject="${subject}"}`;
+}
+
+function guardedBy(subjects: string): string {
+  return `max by (namespace, subject) (rollcall_coordinator_guarded_nodes{subject=~"${subjects}"}) > 0`;
 }
 
 /** What concerns agents, and the way from them to the coordinator. */
@@ -81,68 +90,59 @@ export const AGENT_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallGuardActive',
-    expr: 'max by (namespace, scope) (rollcall_coordinator_guard_active) > 0',
+    expr: guardedBy('agents|reporters|target'),
     for: '1m',
     severity: 'critical',
-    summary: 'So many agents or reporters are silent that silence removes no labels',
+    summary: 'Most agents, reporters of a condition, or checks of a shared target fail at once',
     description:
-      'A guard is active in {{ $labels.namespace }} (scope {{ $labels.scope }}): nodes keep their labels although their agents are silent.',
+      'A guard is active in {{ $labels.namespace }} (subject {{ $labels.subject }}): {{ $value }} nodes keep their labels, which may be wrong.',
     cases: [
       {
         name: 'the guard of the fleet',
-        series: {
-          'rollcall_coordinator_guard_active{namespace="rollcall",pod="coordinator-0",scope="fleet"}': '0 1+0x10',
-          'rollcall_coordinator_guard_active{namespace="rollcall",pod="coordinator-1",scope="fleet"}': '0+0x10',
-        },
+        series: { [guarded('agents', 0)]: '0 3+0x10', [guarded('agents', 1)]: '0+0x10' },
         after: '3m',
         fires: [
           {
-            labels: { ...ROLLCALL, scope: 'fleet' },
-            says: 'A guard is active in rollcall (scope fleet): nodes keep their labels although their agents are silent.',
+            labels: { ...ROLLCALL, subject: 'agents' },
+            says: 'A guard is active in rollcall (subject agents): 3 nodes keep their labels, which may be wrong.',
           },
         ],
       },
       {
-        name: 'no guard',
-        series: {
-          'rollcall_coordinator_guard_active{namespace="rollcall",pod="coordinator-0",scope="pool"}': '0+0x10',
-        },
+        name: 'no DNS',
+        series: { [guarded('target', 0)]: '0 7+0x10' },
         after: '3m',
+        fires: [
+          {
+            labels: { ...ROLLCALL, subject: 'target' },
+            says: 'A guard is active in rollcall (subject target): 7 nodes keep their labels, which may be wrong.',
+          },
+        ],
       },
+      { name: 'a guard that only delays', series: { [guarded('configuration', 0)]: '3+0x10' }, after: '3m' },
     ],
   },
   {
-    name: 'RollcallSharedFault',
-    expr: 'max by (namespace) (rollcall_coordinator_held_withdrawals{guard="shared-fault"}) > 0',
+    name: 'RollcallGuardDelays',
+    expr: guardedBy('agent-version|configuration|taint-budget'),
     for: '1m',
-    severity: 'critical',
-    summary: 'A check of DNS or of the network fails on most nodes',
+    severity: 'warning',
+    summary: 'A guard delays what would happen to many nodes',
     description:
-      'A check of DNS or of the network fails on {{ $value }} nodes of {{ $labels.namespace }} at once, which is most of them; it is held against none.',
+      'A guard is active in {{ $labels.namespace }} (subject {{ $labels.subject }}): {{ $value }} nodes wait for a label to go, or for a taint.',
     cases: [
       {
-        name: 'no DNS',
-        series: {
-          'rollcall_coordinator_held_withdrawals{namespace="rollcall",pod="coordinator-0",guard="shared-fault"}':
-            '0 7+0x10',
-          'rollcall_coordinator_held_withdrawals{namespace="rollcall",pod="coordinator-1",guard="shared-fault"}':
-            '0+0x10',
-        },
+        name: 'a service that fails on many nodes',
+        series: { [guarded('taint-budget', 0)]: '0 30+0x10' },
         after: '3m',
         fires: [
           {
-            labels: ROLLCALL,
-            says: 'A check of DNS or of the network fails on 7 nodes of rollcall at once, which is most of them; it is held against none.',
+            labels: { ...ROLLCALL, subject: 'taint-budget' },
+            says: 'A guard is active in rollcall (subject taint-budget): 30 nodes wait for a label to go, or for a taint.',
           },
         ],
       },
-      {
-        name: 'another guard',
-        series: {
-          'rollcall_coordinator_held_withdrawals{namespace="rollcall",pod="coordinator-0",guard="observer"}': '3+0x10',
-        },
-        after: '3m',
-      },
+      { name: 'no guard', series: { [guarded('configuration', 0)]: '0+0x10' }, after: '3m' },
     ],
   },
   {

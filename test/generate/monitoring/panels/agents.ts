@@ -30,10 +30,10 @@ export const AGENT_ROWS: readonly Row[] = [
       },
       {
         title: 'Active guards and held back services',
-        description: 'Guards under which silence removes no labels, and services that became not ready too often.',
+        description: 'Nodes from which guards keep something, and services that became not ready too often.',
         unit: 'short',
         queries: [
-          { expr: 'max by (scope) (rollcall_coordinator_guard_active)', legend: 'guard of {{scope}}' },
+          { expr: 'max by (subject) (rollcall_coordinator_guarded_nodes)', legend: 'guard: {{subject}}' },
           { expr: 'max(rollcall_coordinator_held_back_services)', legend: 'held back services' },
         ],
       },

@@ -64,9 +64,9 @@ export const ANSWER_ROWS: readonly Row[] = [
       },
       {
         title: 'Active guards',
-        description: 'So many agents or reporters are silent that silence removes no labels.',
+        description: 'Nodes from which a guard keeps something.',
         unit: 'short',
-        queries: [{ expr: 'max(rollcall_coordinator_guard_active)', legend: '' }],
+        queries: [{ expr: 'max(rollcall_coordinator_guarded_nodes)', legend: '' }],
         shown: NONE,
       },
     ],
