@@ -16,7 +16,9 @@ const WINDOW_MS = 30_000;
 
 /** A fleet that has the check, of whose nodes some fail it. */
 function stage(size: number, check: ProbeCheck = CHECK) {
-  const records = Array.from({ length: size }, (_, index) => nodeRecord(`node-${index}`, `node-${index}`));
+  const records = Array.from({ length: size }, (_, index) => {
+    return nodeRecord(`node-${index}`, `node-${index}`, { presence: { expectedMs: 0, heardMs: 0 } });
+  });
   const failing = new Set<string>();
   const unknown = new Set<string>();
   const silent = new Set<string>();
@@ -42,7 +44,7 @@ function stage(size: number, check: ProbeCheck = CHECK) {
       onChange: (node) => changed.push(node),
     },
     () => records,
-    -WINDOW_MS,
+    0,
   );
   const recordOf = (name: string) => records.find((record) => record.name === name) ?? nodeRecord();
   return {
@@ -50,6 +52,10 @@ function stage(size: number, check: ProbeCheck = CHECK) {
     unknown,
     silent,
     faults,
+    /** So many agents were heard, and no other. */
+    hear: (count: number) => {
+      for (const [index, { presence }] of records.entries()) presence.heardMs = index < count ? 0 : undefined;
+    },
     fail: (...indexes: number[]) => {
       for (const index of indexes) failing.add(`node-${index}`);
     },
@@ -162,17 +168,23 @@ test('a node that was silent meanwhile begins anew', () => {
   expect(of(3)).toBe('failing');
 });
 
-test('after an outage of the API server every failure begins anew', () => {
-  const { fail, tick, of, faults } = stage(10);
+test('after an outage of the API server every failure begins anew, and waits for most agents to be heard', () => {
+  const { fail, tick, of, faults, hear } = stage(10);
   fail(3);
   tick(0);
   faults.renewAll(0);
+  hear(5);
   // Few agents may have been heard by then.
   for (const nowMs of [1000, COUNTED_MS + 1000, WINDOW_MS - 1]) {
     tick(nowMs);
     expect(of(3)).toBe('failing');
   }
   tick(WINDOW_MS);
+  expect(of(3)).toBeUndefined();
+  faults.renewAll(WINDOW_MS);
+  hear(6);
+  tick(WINDOW_MS);
+  tick(WINDOW_MS + COUNTED_MS);
   expect(of(3)).toBeUndefined();
 });
 

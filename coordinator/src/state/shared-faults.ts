@@ -43,7 +43,7 @@ export class SharedFaults {
   readonly #memories = new Map<string, WeakMap<NodeRecord, Memory>>();
   /** How many nodes fail the checks that fail on most, with the id of one of them. */
   readonly #guarded = new Map<string, { id: string; nodes: number }>();
-  /** Until when too few agents may have been heard, by the monotonic clock. */
+  /** Until when a failure waits for most agents to be heard, by the monotonic clock. */
   #knownFromMs: number;
 
   constructor(options: SharedFaultsOptions, records: () => Iterable<NodeRecord>, nowMs: number) {
@@ -81,8 +81,16 @@ export class SharedFaults {
     for (const known of [this.#memories, this.#guarded])
       for (const id of known.keys()) if (!alike.has(id)) known.delete(id);
     if (checks.length === 0) return;
+    if (this.#areMostHeard()) this.#knownFromMs = Math.min(this.#knownFromMs, nowMs);
     const heard = [...this.#records()].map((record) => ({ record, reports: this.#options.reports(record) }));
     for (const [text, each] of alike) this.#look(text, each, heard, nowMs);
+  }
+
+  /** Whether so many agents were heard since silence was last counted anew that a fault that most have would show. */
+  #areMostHeard(): boolean {
+    const expected = [...this.#records()].filter(({ presence }) => presence.expectedMs !== undefined);
+    const heard = expected.filter(({ presence }) => presence.heardMs !== undefined);
+    return 100 * heard.length >= this.#options.guardPercent * expected.length;
   }
 
   #look(text: string, checks: readonly ProbeCheck[], heard: readonly Heard[], nowMs: number): void {
