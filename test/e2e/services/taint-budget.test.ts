@@ -99,7 +99,7 @@ test('of half a fleet that fails, a fifth is closed, under every leader; all los
   const [first = ''] = waiting;
   const key = (await (await embedded.rig.leader()).explain(first)).keys.find((each) => each.key === KEY);
   expect(key?.reason).toContain('the taint waits: 20 of 100 nodes are closed for the service');
-  expect((await eventsOf('TaintBudgetExhausted')).join()).toMatch(
+  expect((await eventsOf('GuardActive')).join()).toMatch(
     /^NodeService\/driver driver: \d+ nodes? waits? .*: n/,
   );
 
@@ -119,7 +119,7 @@ test('a mistyped selector closes one of five nodes, and says that no pod matches
   await addNodes(5);
   await publish({ checks: pods({ app: 'dirver' }) });
   await stays('with the taint', tainted, 1);
-  const events = await waitFor('the Event', async () => (await eventsOf('TaintBudgetExhausted'))[0], PATIENT);
+  const events = await waitFor('the Event', async () => (await eventsOf('GuardActive'))[0], PATIENT);
   expect(events).toContain('no pod on any node matches the selector of the check pod');
   await waitFor('the status', async () => /4 nodes wait/.test(await conditionOf(api, 'driver', 'NodesReady')), PATIENT);
 
