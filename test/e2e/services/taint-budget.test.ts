@@ -100,7 +100,7 @@ test('of half a fleet that fails, a fifth is closed, under every leader; all los
   const key = (await (await embedded.rig.leader()).explain(first)).keys.find((each) => each.key === KEY);
   expect(key?.reason).toContain('the taint waits: 20 of 100 nodes are closed for the service');
   expect((await eventsOf('GuardActive')).join()).toMatch(
-    /^NodeService\/driver driver: \d+ nodes? waits? .*: n/,
+    /^NodeService\/driver A guard is active \(taint-budget\): .* nodes? waits? .*: n/,
   );
 
   await failover();
