@@ -144,8 +144,8 @@ export const NAMED: readonly NamedMutant[] = [
   {
     name: 'a node whose agent is gone at take-over counts as one without an agent',
     file: `${SRC}/state/agent-signs.ts`,
-    from: 'areStarting && (isExpected || isShown)',
-    to: 'areStarting && isExpected',
+    from: 'hasPod || isShown',
+    to: 'hasPod',
     caughtBy: `${SRC}/state/fleet-terms.test.ts`,
   },
   {
