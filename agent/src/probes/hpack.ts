@@ -25,6 +25,8 @@ const STATIC_TABLE = [
     return { name, value: value.join(' ') };
   });
 
+/** The codes of RFC 7541 have so many bits. */
+const HUFFMAN_BITS_MIN = 5;
 const HUFFMAN_BITS_MAX = 30;
 const END_OF_STRING = 256;
 /** Bits of the code of each byte and of the end, RFC 7541 appendix B, a digit in base 36 each. The code is canonical. */
@@ -119,6 +121,7 @@ function decodeHuffman(bytes: Uint8Array): string {
     for (let shift = 7; shift >= 0; shift -= 1) {
       code = code * 2 + ((byte >> shift) & 1);
       bits += 1;
+      if (bits < HUFFMAN_BITS_MIN) continue;
       const start = starts[bits];
       const symbol = start && code - start.code < start.count ? symbols[start.symbol + code - start.code] : undefined;
       if (symbol === undefined && bits < HUFFMAN_BITS_MAX) continue;

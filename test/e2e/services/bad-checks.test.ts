@@ -106,14 +106,14 @@ describe('a check that can never pass says why on the node, and the status count
     [
       'a reporter whose selector matches nothing',
       { condition: { type: KERNEL, reporter: { namespace: 'default', selector: nowhere } } },
-      'unknown',
-      /^nothing vouches for the condition example\.com\/Kernel: no pod of its reporter is on the node, as on most others \(guard: fleet\)$/,
+      'not-ready',
+      /^nothing vouches for the condition example\.com\/Kernel: no pod of its reporter is on the node$/,
     ],
     [
       'a reporter in a namespace that does not exist',
       { condition: { type: KERNEL, reporter: { namespace: 'nowhere', selector: nowhere } } },
-      'unknown',
-      /no pod of its reporter is on the node, as on most others \(guard: fleet\)$/,
+      'not-ready',
+      /no pod of its reporter is on the node$/,
     ],
     [
       'a condition that no component writes and must be there',
