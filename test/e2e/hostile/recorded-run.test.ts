@@ -113,7 +113,7 @@ async function play(): Promise<void> {
   service = await startStandIn('http-service', { host: address, port });
   const publish = {
     label: 'service.rollcall.dev/mirror',
-    taint: { key: 'readiness.k8s.io/mirror', effect: 'NoSchedule' },
+    taint: { key: 'readiness.k8s.io/mirror', effect: 'NoSchedule', maxUnavailable: '100%' },
     condition: 'service.rollcall.dev/Mirror',
   };
   await rig.allReady();

@@ -29,7 +29,7 @@ const [names, labelled] = [Object.keys(NODES), ['right', 'stale', 'kept']];
 
 let stage: MigrationStage;
 let receiver: Server;
-let config: { notifyUrl: string[] };
+let config: { notifyUrl: string[]; staleAfterSeconds: number };
 const messages: Message[] = [];
 beforeAll(async () => {
   receiver = createServer(async (request, response) => {
@@ -38,7 +38,9 @@ beforeAll(async () => {
     response.end();
   });
   await new Promise<void>((done) => receiver.listen(0, '127.0.0.1', done));
-  config = { notifyUrl: [`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`] };
+  const notifyUrl = [`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`];
+  // For so long a node may have an agent that was not heard yet, and its own label of the device.
+  config = { notifyUrl, staleAfterSeconds: 5 };
   stage = await MigrationStage.start();
   for (const [name, [devices, isLabelled]] of Object.entries(NODES)) {
     // Marked by a person before: whatever changes later is told to the receiver.

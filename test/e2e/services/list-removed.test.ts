@@ -23,6 +23,8 @@ beforeAll(async () => {
 afterAll(() => embedded?.stop());
 
 const api = () => embedded.controlPlane.api;
+/** The budget of a taint is another test's. */
+const ON_ALL = { maxUnavailable: '100%' };
 const SELECTED = { nodeSelector: { matchLabels: { selected: 'true' } } };
 
 async function service(name: string, publish: object): Promise<void> {
@@ -62,10 +64,11 @@ test.each([
   await createNode(api(), name, { labels: { selected: 'true' } });
   await createPod(api(), { namespace: 'default', name, nodeName: name, ready: true, labels: { app: `${name}-ready` } });
   await service(`${name}-ready`, { label: `example.com/${name}`, condition: `example.com/${name}-ready` });
-  await service(`${name}-not`, { taint: { key: taint, effect: 'NoSchedule' } });
+  await service(`${name}-not`, { taint: { key: taint, effect: 'NoSchedule', ...ON_ALL } });
   const published = [`example.com/${name}`, `example.com/${name}-ready`, taint];
   await expect.poll(() => keysOn(name), { timeout: 30_000 }).toEqual(published);
-  if (others) await service('keeps-taints', { taint: { key: `${SERVICE_LABEL_PREFIX}other`, effect: 'NoSchedule' } });
+  if (others)
+    await service('keeps-taints', { taint: { key: `${SERVICE_LABEL_PREFIX}other`, effect: 'NoSchedule', ...ON_ALL } });
   await whileNoneRuns(async () => {
     await removeList(name);
     for (const each of ['ready', 'not']) await deleteService(`${name}-${each}`);
@@ -77,7 +80,7 @@ test.each([
 test('keys of NodeServices that are still there are listed again, and go with them', async () => {
   const taint = 'readiness.k8s.io/stays';
   await createNode(api(), 'stays', { labels: { selected: 'true' } });
-  await service('stays', { taint: { key: taint, effect: 'NoSchedule' } });
+  await service('stays', { taint: { key: taint, effect: 'NoSchedule', ...ON_ALL } });
   await waitFor('the taint', async () => (await keysOn('stays')).includes(taint));
   await whileNoneRuns(() => removeList('stays'));
   const list = async () =>

@@ -9,7 +9,8 @@ import { startStandIn } from '../../stand-ins/stand-in.ts';
 import { applyNodeServiceCrd, conditionOf, NODE_SERVICES, nodeService } from './node-services.ts';
 
 const STALE_AFTER_SECONDS = 4;
-const TAINT = { key: 'readiness.k8s.io/mirror', value: '', effect: 'NoExecute' };
+// Its budget is another test's.
+const TAINT = { key: 'readiness.k8s.io/mirror', value: '', effect: 'NoExecute', maxUnavailable: '100%' };
 const LABEL = 'service.rollcall.dev/mirror';
 
 // An agent is silent after some seconds, and coordinators are replaced.

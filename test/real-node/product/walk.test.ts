@@ -30,7 +30,7 @@ spec:
       http: { port: 5000, path: /v2/, expectedStatuses: ["200", "401"] }
   publish:
     label: service.rollcall.dev/${name}
-    taint: { key: readiness.k8s.io/${name}, effect: NoSchedule }
+    taint: { key: readiness.k8s.io/${name}, effect: NoSchedule, maxUnavailable: 100% }
     condition: service.rollcall.dev/${name}
 `,
   'csi-driver': (name: string) => `apiVersion: rollcall.dev/v1alpha1
@@ -43,7 +43,7 @@ spec:
       csi: { socket: ${plugins}/driver/csi.sock }
   publish:
     label: service.rollcall.dev/${name}
-    taint: { key: readiness.k8s.io/${name}, effect: NoSchedule }
+    taint: { key: readiness.k8s.io/${name}, effect: NoSchedule, maxUnavailable: 100% }
     condition: service.rollcall.dev/${name}
 `,
 } as const;

@@ -51,8 +51,10 @@ describe('a rule about a label that the node does not have', () => {
     expect(truth('!fact.rollcall.dev/board', reading('pci'))).toBe('yes');
   });
 
-  test('is unknown without an agent where only an agent decides', () => {
+  test('is unknown without an agent where only an agent decides, and its absence is asked for', () => {
     const freshness = { state: 'absent' } as const;
+    for (const line of [TPU, 'device.*', 'fact.rollcall.dev/board', `${TPU} || ${NFD}`])
+      expect(truth(line, { freshness })).toBe('no');
     expect(truth(`!${TPU}`, { freshness })).toBe('unknown');
     expect(truth(`!${NFD}`, { freshness })).toBe('yes');
   });

