@@ -2,6 +2,7 @@ import { cp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createNode, createPod, setPodReady } from '../../control-plane/cluster.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
 import { applyNodeServiceCrd, NODE_SERVICES, nodeService } from '../services/node-services.ts';
 
@@ -48,6 +49,16 @@ async function restore(): Promise<void> {
   await controlPlane.restartApiServer();
 }
 
+async function leaseRenewed(): Promise<void> {
+  const { api } = embedded.controlPlane;
+  const versions = async () => {
+    const leases = await api.list('/apis/coordination.k8s.io/v1/leases');
+    return leases.map(({ metadata }) => metadata.resourceVersion).join();
+  };
+  const before = await versions();
+  await waitFor('the Lease to be renewed', async () => (await versions()) !== before);
+}
+
 /** Each write is a version of the whole store. */
 async function writeOthers(name: string, count: number): Promise<void> {
   const { api } = embedded.controlPlane;
@@ -65,6 +76,8 @@ test('labels are right soon after etcd went back, also where nothing changes the
   await node('rose', false);
   await labelled('fell', 'true');
   await backup();
+  // The Lease is what shows that the history went back: a backup is older than its last renewal.
+  await leaseRenewed();
   await writeOthers('before', 200);
   await setReady('fell', false);
   await setReady('rose', true);
