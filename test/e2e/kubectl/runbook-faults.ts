@@ -210,7 +210,7 @@ export const OF_ONE: readonly Fault[] = [
       });
       await setServicePod(stage, 1, 'ws-daemon', false);
     },
-    seen: (stage) => [{ log: 'Failed to write a node', of: leaderOf(stage), says: /"node":"node-1".*no taints here/ }],
+    seen: (stage) => [{ log: 'Skipped keys', of: leaderOf(stage), says: /"node":"node-1".*no taints here/ }],
     async fix(stage) {
       const { api } = stage.controlPlane;
       await stage.allow('node-1');

@@ -88,7 +88,7 @@ export const WRITE_ALERTS: readonly Alert[] = [
     expr: 'max by (namespace, cause) (rollcall_coordinator_skipped_keys{cause=~"denied|invalid"}) > 0',
     for: '10m',
     severity: 'warning',
-    summary: 'The API server refuses labels or annotations that rollcall writes',
+    summary: 'The API server refuses keys of Nodes that rollcall writes',
     description: '{{ $value }} keys of Nodes in {{ $labels.namespace }} cannot be written: {{ $labels.cause }}.',
     cases: [
       {
