@@ -258,7 +258,6 @@ export class Replica {
     const changes = new ChangeLog();
     this.#controller = new NodeController({
       ...{ fleet, evaluator, writer, skipped, subscribers, services, mayDecide, clock, logger: LOGGER },
-      startupGate: gateOptions,
       changes,
       historyWentBack: () => {},
       ownersChanged: () => this.#ownersChanged(),

@@ -213,8 +213,6 @@ export async function createReplica(context: ReplicaContext) {
     writer,
     changes,
     skipped,
-    services,
-    startupGate: labelerOptions.startupGate,
     subscribers,
     ownersChanged: () => ownersChanged(),
     mayDecide,

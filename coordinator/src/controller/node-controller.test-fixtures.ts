@@ -89,7 +89,6 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
   });
   const changes = new ChangeLog();
   const queries = new NodeQueries({ fleet, evaluator, skipped, changes, ...shared });
-  const { startupGate } = options;
   const all = { ...NO_SUBSCRIBERS, ...subscribers };
   const historyWentBack = change.historyWentBack ?? (() => {});
   const controller = new NodeController({
@@ -99,7 +98,6 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
       writer,
       changes,
       skipped,
-      startupGate,
       subscribers: all,
       historyWentBack,
       ownersChanged: () => {},

@@ -4,12 +4,11 @@ import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { Decision, Evaluator } from '../decide/evaluator.ts';
 import { SETTLE_MS } from '../decide/guards/blast-radius.ts';
 import { type ChangeLog, changesBetween } from '../decide/intent/changes.ts';
+import { entryKey } from '../decide/intent/intent.ts';
 import type { ContestedKey, NodePlan, SkippedKey } from '../decide/intent/plan.ts';
 import { ruleOf } from '../decide/labelers/implied-labels.ts';
 import { labelsOfPool } from '../decide/labelers/pool-labels.ts';
-import { missingAtGate, type StartupGateOptions } from '../decide/labelers/startup-gate.ts';
 import { isOlderVersion, type Node } from '../kube/objects.ts';
-import type { Service } from '../model/services.ts';
 import type { Fleet, FleetListener } from '../state/fleet.ts';
 import type { WriteHandler } from '../write/node-turn.ts';
 import type { SkippedKeys } from '../write/skipped-keys.ts';
@@ -24,8 +23,6 @@ export type NodeControllerOptions = {
   writer: WriteQueue<PreparedPlan>;
   /** Gets what each write changed. */
   changes: ChangeLog;
-  services: () => readonly Service[];
-  startupGate: StartupGateOptions;
   /** Whether what is known is fit to decide by; until then nothing is planned. */
   mayDecide: () => boolean;
   /** Other keys are wanted than before, or by others. */
@@ -67,6 +64,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   changed(name: string, urgent: boolean): void {
     const { mayDecide, clock } = this.#options;
     if (mayDecide()) this.#observe(name);
+    else this.#options.evaluator.changed(name);
     this.#options.writer.add(name, { priority: urgent ? 'urgent' : 'normal', dirtySinceMs: clock.monotonic() });
   }
 
@@ -158,7 +156,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
 
   /** Takes the answer to a write, and tells what it changed, and why. */
   written(written: Node, { decision }: PreparedPlan): void {
-    const { fleet, evaluator, subscribers, services, startupGate, clock, logger } = this.#options;
+    const { fleet, evaluator, subscribers, clock, logger } = this.#options;
     const { record, node: before, evaluated, intent } = decision;
     const answer = fleet.observe(written);
     evaluator.wrote(decision, answer);
@@ -173,7 +171,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     if (changes.length > 0) logger.info({ node: before.name, changes }, 'Changed a node');
     subscribers.shows(record, after, evaluated);
     const opened = changes.find(({ kind, key, to }) => kind === 'taint' && key === STARTUP_TAINT && to === undefined);
-    if (opened) subscribers.gateOpened(evaluated, missingAtGate(evaluated, startupGate.requires, services));
+    if (opened) subscribers.gateOpened(evaluated, intent.get(entryKey(opened))?.missing ?? []);
   }
 
   contested(name: string, keys: readonly ContestedKey[]): void {

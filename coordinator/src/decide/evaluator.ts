@@ -195,7 +195,7 @@ export class Evaluator {
       for (const key of isAnswered ? (plan?.withdrawal?.labels ?? []) : []) {
         if (guardRecords.has(key) && labels[key] !== undefined) blastRadius.returned(node.name, key);
       }
-      release();
+      release(isAnswered);
     };
   }
 
@@ -265,7 +265,7 @@ export class Evaluator {
 
   /** What its budget and its pods keep from nodes of a service now, for people; `undefined` if nothing. */
   withheld(service: string, namesMax: number): string | undefined {
-    const found = Iterator.from(this.#memory.taints.withholding()).find((each) => each.service.name === service);
+    const found = this.#memory.taints.withholdingOf(service);
     return found && withheldText(found, this.#options.fleet.servicePods, namesMax);
   }
 
@@ -273,16 +273,22 @@ export class Evaluator {
   guards(): ActiveGuard[] {
     const { observer, blastRadius } = this.#memory;
     const { fleet, clock } = this.#options;
-    const waiting = [...this.#memory.taints.withholding()].map(
-      ({ service, waiting: { length } }) => ({ subject: 'taint-budget', of: service.name, nodes: length }) as const,
+    const waiting = [...this.#memory.taints.waiting()].map(
+      ([of, nodes]) => ({ subject: 'taint-budget', of, nodes }) as const,
     );
     const held = [...fleet.guards(), ...observer.held(), ...blastRadius.held(clock.monotonic())];
-    return [...held, ...waiting.filter(({ nodes }) => nodes > 0)];
+    return [...held, ...waiting];
   }
 
   /** How many services are held back, since they come and go. */
   get heldBackCount(): number {
     return this.#memory.readiness.heldCount;
+  }
+
+  /** A node changed while this replica does not decide, and may be asked all the same. */
+  changed(name: string): void {
+    const node = this.#options.fleet.node(name);
+    if (node) this.#memory.taints.changed(node);
   }
 
   /** The Node is gone. */

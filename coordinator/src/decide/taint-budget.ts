@@ -24,6 +24,8 @@ type Shown = {
   inFlight: Set<string>;
   /** Nodes for which there was no place, those that wait longest first. */
   waiting: Set<string>;
+  /** Whether none of its pods tolerated its taint when that was last looked at. */
+  wasShunned: boolean;
 };
 
 /** What the budget of a service, and its own pods, keep from nodes now. */
@@ -82,21 +84,23 @@ export class TaintBudget {
 
   /**
    * A request that adds these taints to a node is in flight. It holds a place for each until the returned function is
-   * called; by then the node shows the taint, or the place is free.
+   * called; by then the node shows the taint, or the place is free. A request that was not answered holds its places until
+   * another one is, or until nothing has to be written to the node.
    */
-  reserve(services: readonly Service[], node: string, added: readonly Taint[]): () => void {
+  reserve(services: readonly Service[], node: string, added: readonly Taint[]): (isAnswered?: boolean) => void {
     const reserved = services.flatMap((service) =>
       added.some(({ key }) => key === taintOf(service)?.key) ? this.#of(service) : [],
     );
     for (const { inFlight } of reserved) inFlight.add(node);
-    return () => {
-      for (const { inFlight } of reserved) inFlight.delete(node);
+    return (isAnswered = true) => {
+      if (isAnswered) for (const { inFlight } of reserved) inFlight.delete(node);
     };
   }
 
   /** Nothing has to be written to a node: where no place is left, it waits. */
   rested(services: readonly Service[], node: EvaluatedNode): void {
     for (const service of services) {
+      this.#shown.get(service.name)?.inFlight.delete(node.name);
       if (node.readiness.get(service.name)?.state !== 'not-ready') continue;
       const isWithheld = this.withheld(service, node) !== undefined && node.taints !== undefined;
       const { waiting, intolerant } = this.#of(service);
@@ -112,7 +116,8 @@ export class TaintBudget {
       if (!taint && !isWithdrawn) continue;
       const state = node.readiness.get(service.name);
       const shown = this.#of(service);
-      this.#look(shown, node, state !== undefined);
+      // A node that it may not select was not open for it.
+      this.#look(shown, node, state !== undefined && !state.isUndecided);
       if (state?.state !== 'not-ready') shown.waiting.delete(node.name);
       if (taint) continue;
       const { label = '' } = service.publish;
@@ -123,13 +128,20 @@ export class TaintBudget {
     }
   }
 
-  /** Returns nodes that wait and may find a place now: as many as there are places, each in its turn. */
+  /**
+   * Returns nodes that wait and may find a place now: as many as there are places, each in its turn; and those that have to
+   * lose a taint, since no pod of its service is left that tolerates it.
+   */
   takeWaiting(): ReadonlySet<string> {
     const woken = new Set<string>();
     for (const shown of this.#shown.values()) {
+      const isShunned = isShunnedBy(shown);
+      if (isShunned && !shown.wasShunned) for (const name of this.#tainted(shown)) woken.add(name);
+      shown.wasShunned = isShunned;
       const most = limitOf(shown);
       const taken = { new: takenIn(shown, false), rewritten: takenIn(shown, true) };
       for (const name of shown.waiting) {
+        if (taken.rewritten >= most || (taken.new >= most && shown.otherwise.size === 0)) break;
         const isThere = shown.otherwise.has(name);
         if (isIntolerant(shown, name) || (isThere ? taken.rewritten : taken.new) >= most) continue;
         taken.rewritten += 1;
@@ -144,17 +156,35 @@ export class TaintBudget {
   /** What the budgets and the pods of services keep from nodes now. */
   *withholding(): Iterable<Withholding> {
     for (const shown of this.#shown.values()) {
-      const [waiting, without] = [false, true].map((isWithout) =>
-        [...shown.waiting].filter((name) => isIntolerant(shown, name) === isWithout),
-      );
-      const intolerant = [...shown.intolerant, ...(without ?? [])];
-      if (shown.waiting.size + intolerant.length > 0)
-        yield { service: shown.service, waiting: waiting ?? [], usage: usageOf(shown), intolerant };
+      const found = withholdingOf(shown);
+      if (found) yield found;
     }
+  }
+
+  /** How many nodes wait for a place, by the name of the service. */
+  *waiting(): Iterable<readonly [service: string, nodes: number]> {
+    for (const [name, { waiting, tolerant, intolerant }] of this.#shown) {
+      const isShunned = intolerant.size > 0 && tolerant.size === 0;
+      const count = isShunned ? 0 : waiting.size - waiting.intersection(intolerant).size;
+      if (count > 0) yield [name, count];
+    }
+  }
+
+  /** The same as `withholding` for the service of this name. */
+  withholdingOf(service: string): Withholding | undefined {
+    const shown = this.#shown.get(service);
+    return shown && withholdingOf(shown);
   }
 
   forget(node: string): void {
     for (const shown of this.#shown.values()) for (const names of namesIn(shown)) names.delete(node);
+  }
+
+  /** A node changed while nothing is decided here: what was counted for answers counts it by what it shows. */
+  changed(node: ObservedNode): void {
+    const looked = { ...node, pods: this.#options.podsOn(node.name) };
+    for (const shown of this.#shown.values())
+      this.#look(shown, looked, selects(shown.service.nodeSelector, node.labels));
   }
 
   #hasPlace(shown: Shown, node: string): boolean {
@@ -175,13 +205,22 @@ export class TaintBudget {
     const sets = { open: new Set<string>(), closed: new Set<string>(), otherwise: new Set<string>() };
     const pods = { tolerant: new Set<string>(), intolerant: new Set<string>() };
     const inFlight = known?.inFlight ?? new Set<string>();
-    const shown = { service, ...sets, ...pods, inFlight, waiting: new Set<string>() };
+    const shown = { service, ...sets, ...pods, inFlight, waiting: new Set<string>(), wasShunned: false };
     for (const node of this.#options.nodes()) {
       const isSelected = selects(service.nodeSelector, node.labels);
       if (isSelected) this.#look(shown, { ...node, pods: this.#options.podsOn(node.name) }, isSelected);
     }
     this.#shown.set(service.name, shown);
     return shown;
+  }
+
+  #tainted({ service }: Shown): string[] {
+    const key = taintOf(service)?.key;
+    const isTainted = ({ taints = [] }: ObservedNode) => taints.some((taint) => taint.key === key);
+    return Iterator.from(this.#options.nodes())
+      .filter(isTainted)
+      .map(({ name }) => name)
+      .toArray();
   }
 
   #look(shown: Shown, node: Looked, isSelected: boolean): void {
@@ -204,8 +243,13 @@ type Looked = Pick<ObservedNode, 'name' | 'uid' | 'createdAtMs' | 'annotations' 
   Pick<EvaluatedNode, 'pods'>;
 
 /** Judges a node without a pod of the service by its pods on other nodes: the next one will tolerate as much. */
-function isIntolerant({ tolerant, intolerant }: Shown, node: string): boolean {
-  return intolerant.has(node) || (!tolerant.has(node) && intolerant.size > 0 && tolerant.size === 0);
+function isIntolerant(shown: Shown, node: string): boolean {
+  return shown.intolerant.has(node) || isShunnedBy(shown);
+}
+
+/** Whether no pod of the service that is on a node tolerates its taint. */
+function isShunnedBy({ tolerant, intolerant }: Shown): boolean {
+  return intolerant.size > 0 && tolerant.size === 0;
 }
 
 /** The taint that has a budget. With the gates `taint` and `both`, the taint of a built-in service alone shows whether it is ready. */
@@ -227,14 +271,23 @@ function takenIn({ closed, otherwise, inFlight }: Shown, isThere: boolean): numb
   return closed.size + (isThere ? 0 : otherwise.size) + added;
 }
 
+function withholdingOf(shown: Shown): Withholding | undefined {
+  const [waiting = [], without = []] = [false, true].map((isWithout) =>
+    [...shown.waiting].filter((name) => isIntolerant(shown, name) === isWithout),
+  );
+  const intolerant = [...shown.intolerant, ...without];
+  if (shown.waiting.size + intolerant.length === 0) return undefined;
+  return { service: shown.service, waiting, usage: usageOf(shown), intolerant };
+}
+
 /** For people. */
 function usageOf({ service, closed, otherwise, open }: Shown): string {
   const most = taintOf(service)?.maxUnavailable ?? MAX_UNAVAILABLE;
   return `${closed.size + otherwise.size} of ${open.size} nodes are closed for the service, and publish.taint.maxUnavailable is ${most}`;
 }
 
-function namesIn({ open, closed, otherwise, tolerant, intolerant, waiting }: Shown): Set<string>[] {
-  return [open, closed, otherwise, tolerant, intolerant, waiting];
+function namesIn({ open, closed, otherwise, tolerant, intolerant, inFlight, waiting }: Shown): Set<string>[] {
+  return [open, closed, otherwise, tolerant, intolerant, inFlight, waiting];
 }
 
 function put(names: Set<string>, name: string, isIn: boolean): void {

@@ -9,10 +9,10 @@ import type { NodeSnapshot } from '../state/snapshot.ts';
 import { hasStarted, startedServices } from '../state/started-services.ts';
 import type { Decision } from './evaluator.ts';
 import { valueOn } from './intent/changes.ts';
-import { type IntentEntry, intentOf, type NodeIntent } from './intent/intent.ts';
+import { entryKey, type IntentEntry, intentOf, type NodeIntent } from './intent/intent.ts';
 import type { Rules } from './labelers/implied-labels.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
-import type { EvaluatedNode, Labelers } from './labelers/labeler.ts';
+import type { Claim, EvaluatedNode, Labelers } from './labelers/labeler.ts';
 import type { NodeReadiness, ServiceReadiness } from './readiness/tracker.ts';
 import { judgeService } from './readiness/verdict.ts';
 
@@ -46,6 +46,8 @@ export class WhatIf {
   readonly #current: readonly Service[];
   readonly #labelers: Labelers;
   readonly #now: Moment;
+  /** What is wanted now of the node that is asked about. */
+  #wantedNow: NodeIntent | undefined;
 
   constructor(options: WhatIfOptions, proposal: Proposal, now: Moment) {
     const { services, keys, rules } = proposal;
@@ -57,7 +59,7 @@ export class WhatIf {
       services: () => services,
       keys,
       rules: rules && (() => rules),
-      withheldTaint: () => undefined,
+      withheldTaint: (service) => this.#withheldNow(service),
     });
   }
 
@@ -72,7 +74,16 @@ export class WhatIf {
       poolLabelSet: poolLabelSet(evaluated.pool),
       otherPoolLabelSets: evaluated.otherPools.flatMap((pool) => poolLabelSet(pool) ?? []),
     };
+    this.#wantedNow = intent;
     return differences(node, intent, intentOf(this.#labelers, then));
+  }
+
+  /** What the budget, or the pods, of a service keep from the node is no change where the service stays as it is. */
+  #withheldNow(service: Service): Pick<Claim, 'stance' | 'reason'> | undefined {
+    const { taint } = service.publish;
+    if (!taint || !this.#current.includes(service)) return undefined;
+    const entry = this.#wantedNow?.get(entryKey({ kind: 'taint', key: taint.key }));
+    return entry && entry.stance !== 'present' ? { stance: entry.stance, reason: entry.reason } : undefined;
   }
 
   /** The proposed services that select the node. */
@@ -80,9 +91,9 @@ export class WhatIf {
     const readiness = new Map<string, ServiceReadiness>();
     const started = startedServices(evaluated);
     for (const service of this.#proposal.services) {
-      if (!selects(service.nodeSelector, evaluated.labels)) continue;
       const before = this.#current.find(({ name }) => name === service.name);
       const known = before === service ? evaluated.readiness.get(service.name) : undefined;
+      if (!known?.isUndecided && !selects(service.nodeSelector, evaluated.labels)) continue;
       readiness.set(service.name, known ?? this.#judge(service, before, hasStarted(service, started), evaluated));
     }
     return readiness;

@@ -88,10 +88,10 @@ export class Reporters {
 
   /** The guards that hold now, by check, and there by pool and for the fleet. */
   held(): ActiveGuard[] {
-    return this.#asked().flatMap(({ check }) =>
-      (this.#guards.get(textOf(check))?.held() ?? []).map(({ of, nodes }) => ({
+    return [...this.#alike()].flatMap(([text, [asked]]) =>
+      (this.#guards.get(text)?.held() ?? []).map(({ of, nodes }) => ({
         subject: 'reporters',
-        of: `${check.id}, ${of}`,
+        of: `${asked?.check.id}, ${of}`,
         nodes,
       })),
     );
@@ -113,16 +113,20 @@ export class Reporters {
 
   /** Looks at every reporter. To be called about once a second. */
   tick(now: Moment): void {
-    const all = this.#asked();
-    const ids = new Set(all.map(({ check }) => textOf(check)));
+    const alike = this.#alike();
     for (const known of [this.#guards, this.#memories])
-      for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
-    for (const asked of all) this.#look(asked, now);
+      for (const id of known.keys()) if (!alike.has(id)) known.delete(id);
+    for (const [text, asked] of alike) this.#look(text, asked, now);
   }
 
   #asked(): Asked[] {
     const { services } = this.#options;
     return services().flatMap((service) => conditionChecksOf(service).map((check) => ({ check, service })));
+  }
+
+  /** Checks that say the same are one, on the nodes of all their services. */
+  #alike(): Map<string, Asked[]> {
+    return Map.groupBy(this.#asked(), ({ check }) => textOf(check));
   }
 
   /** Remembers whether the condition is vouched for; `undefined` on a node that the check is not for. */
@@ -140,13 +144,15 @@ export class Reporters {
     return { record, memory, lasting: lastingIn(check, sight, now) };
   }
 
-  #look(asked: Asked, now: Moment): void {
+  #look(id: string, asked: readonly Asked[], now: Moment): void {
     const { windowMs, guardPercent, onChange } = this.#options;
     const nowMs = now.monotonicMs;
-    const id = textOf(asked.check);
     const guards = this.#guards.get(id) ?? new SilenceGuards(guardPercent);
     this.#guards.set(id, guards);
-    const seen = [...this.#records()].flatMap((record) => this.#judge(asked, record, now) ?? []);
+    const seen = [...this.#records()].flatMap((record) => {
+      const [first] = asked.flatMap((each) => this.#judge(each, record, now) ?? []);
+      return first ?? [];
+    });
     const census = new Census();
     for (const { record, memory } of seen) {
       const { sinceMs, wasVouched } = memory;

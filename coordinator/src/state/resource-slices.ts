@@ -99,13 +99,29 @@ function offered(slices: readonly ObservedResourceSlice[], node: SliceNode): Dra
     const own = pool.filter(({ generation }) => generation === newest);
     const current = own.filter((slice) => isCurrent(slice, node));
     const devices = current.flatMap((slice) => slice.devices.filter(({ reach }) => reaches(reach, node)));
-    const sharing = devices.flatMap((each) => each.sharing).map(amountsOf);
-    const capacities = new Map(current.flatMap(({ counters = {} }) => Object.entries(counters)));
-    const atOnce = sharing.length > 0 ? mostAtOnce(sharing, capacities) : { count: 0, isExact: true };
+    const atOnce = atOnceOf(current, devices);
     count += devices.reduce((sum, each) => sum + each.count, 0) + atOnce.count;
     isComplete &&= atOnce.isExact && current.length === own.length && own.length >= (own[0]?.slices ?? 0);
   }
   return { count, isComplete };
+}
+
+type AtOnce = ReturnType<typeof mostAtOnce>;
+
+/** The last answer for each first slice: a node is evaluated far more often than its slices change. */
+const lastAtOnce = new WeakMap<ObservedResourceSlice, { parts: readonly object[]; atOnce: AtOnce }>();
+
+function atOnceOf(slices: readonly ObservedResourceSlice[], devices: readonly OfferedDevices[]): AtOnce {
+  const [first] = slices;
+  const sharing = devices.flatMap((each) => each.sharing);
+  if (!first || sharing.length === 0) return { count: 0, isExact: true };
+  const parts = [...slices, ...devices];
+  const last = lastAtOnce.get(first);
+  if (last?.parts.length === parts.length && last.parts.every((part, at) => part === parts[at])) return last.atOnce;
+  const capacities = new Map(slices.flatMap(({ counters = {} }) => Object.entries(counters)));
+  const atOnce = mostAtOnce(sharing.map(amountsOf), capacities);
+  lastAtOnce.set(first, { parts, atOnce });
+  return atOnce;
 }
 
 /** A slice for one node that no Node owns may be of an earlier Node of this name, unless it was written since. */

@@ -3,6 +3,8 @@ export type Amounts = ReadonlyMap<string, number>;
 
 /** Steps of the search in one pool: some milliseconds. */
 const STEPS_MAX = 20_000;
+/** Devices that one path of the search may look at: each takes room on the stack. */
+const DEPTH_MAX = 1000;
 
 /**
  * How many of these devices can be allocated at once at best, where each takes from counters that they share: a GPU and its
@@ -74,6 +76,10 @@ class Search {
     if (taken > this.#best) this.#best = taken;
     const device = devices[index];
     if (!device || !this.isExact || taken + this.#bound(devices, index) <= this.#best) return;
+    if (index >= DEPTH_MAX) {
+      this.#steps = STEPS_MAX;
+      return;
+    }
     if (this.#fits(device)) {
       this.#take(device, 1);
       this.#from(devices, index + 1, taken + 1);

@@ -67,7 +67,8 @@ export class Announcer {
       const evidence = evaluated.readiness.get(service.name);
       if (before === undefined) {
         told.set(service.name, ready);
-        if (ready) started.add(service.name);
+        // A new node does not have the taint yet that shows that it is not ready.
+        if (ready && evidence?.state !== 'not-ready') started.add(service.name);
       }
       if (before === undefined || before === ready || evidence?.state !== (ready ? 'ready' : 'not-ready')) continue;
       told.set(service.name, ready);

@@ -31,6 +31,8 @@ export type Claim = {
   isForeign?: true;
   /** Another program listed the label as a pool's, and rollcall leaves it on the node until a person decides. */
   isLeft?: true;
+  /** What the startup gate requires that the node lacks. */
+  missing?: readonly string[];
 };
 
 /** The fields of a condition besides its status. */

@@ -17,7 +17,7 @@ type Services = () => readonly Pick<Service, 'name' | 'nodeSelector'>[];
  * What is required that the node lacks, for people. What is the name of a service is that service, and a label else. One
  * that is not for the node is not waited for, unless it is by the labels that the node is about to have, or may get.
  */
-export function missingAtGate(
+function missingAtGate(
   { labels, readiness }: Pick<EvaluatedNode, 'labels' | 'readiness'>,
   requires: readonly string[],
   services: Services,
@@ -67,12 +67,13 @@ function stand(
   node: EvaluatedNode,
   options: StartupGateOptions,
   missing: readonly string[],
-): Pick<Claim, 'stance' | 'reason'> {
+): Pick<Claim, 'stance' | 'reason' | 'missing'> {
   if (options.requires.length === 0) return { stance: 'absent', reason: 'the startup gate is off' };
   if (missing.length === 0) return { stance: 'absent', reason: 'nothing that the startup gate requires is missing' };
   const waited = `${Math.round(options.maxWaitMs / 1000)} s`;
   if ((node.waitedMs ?? 0) >= options.maxWaitMs) {
-    return { stance: 'absent', reason: `the maximum wait time of ${waited} is over, without ${missing.join(', ')}` };
+    const reason = `the maximum wait time of ${waited} is over, without ${missing.join(', ')}`;
+    return { stance: 'absent', reason, missing };
   }
   return { stance: 'keep', reason: `waits for ${missing.join(', ')}, at most ${waited} from its creation` };
 }

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
+import type { MaxUnavailable } from '../model/services.ts';
+import type { ObservedNode } from '../state/observed-node.ts';
+import type { EvaluatedNode } from './labelers/labeler.ts';
+import { pod, snapshot } from './readiness/readiness.test-fixtures.ts';
+import { TaintBudget } from './taint-budget.ts';
+
+const TAINT = { key: 'example.com/no-a', value: '', effect: 'NoSchedule' } as const;
+const serviceWith = (maxUnavailable: MaxUnavailable, nodeSelector = {}) =>
+  serviceOf('a', {
+    checks: [podsCheck('a')],
+    nodeSelector: { matchLabels: {}, matchExpressions: [], ...nodeSelector } as never,
+    publish: { taint: { ...TAINT, maxUnavailable } },
+    origin: { kind: 'object', uid: 'service', generation: 1, createdAtMs: 1000 },
+  });
+const node = (name: string, more: Partial<EvaluatedNode> & { undecided?: boolean } = {}): EvaluatedNode =>
+  ({
+    ageMs: 0,
+    ...snapshot({ name, taints: [], pods: [] }),
+    readiness: new Map([
+      [
+        'a',
+        {
+          state: more.undecided ? 'unknown' : 'not-ready',
+          reason: '',
+          cause: 'evidence',
+          sinceMs: 0,
+          ...(more.undecided ? { isUndecided: true } : {}),
+        },
+      ],
+    ]),
+    ...more,
+  }) as EvaluatedNode;
+const budgetOf = (nodes: Map<string, EvaluatedNode>) =>
+  new TaintBudget({
+    nodes: () => [...nodes.values()] as unknown as ObservedNode[],
+    podsOn: (name) => nodes.get(name)?.pods ?? [],
+  });
+
+test('a node whose taint its service is found not to tolerate elsewhere is looked at', () => {
+  const service = serviceWith(1);
+  const nodes = new Map([node('a', { taints: [TAINT] }), node('b')].map((each) => [each.name, each]));
+  const budget = budgetOf(nodes);
+  for (const each of nodes.values()) budget.observe([service], each);
+  expect(budget.withheld(service, nodes.get('a') as EvaluatedNode)).toBeUndefined();
+  // The pod that came to the other node does not tolerate the taint.
+  const b = node('b', { pods: [pod({ ready: false, labels: { component: 'a' }, tolerations: [] })] });
+  nodes.set('b', b);
+  budget.observe([service], b);
+  expect(budget.withheld(service, nodes.get('a') as EvaluatedNode)?.stance).toBe('absent');
+  expect([...budget.takeWaiting()]).toEqual(['a']);
+});
+
+test('a node that the service may not select is none of those that were open for it', () => {
+  const service = serviceWith('20%', { matchLabels: { gpu: 'true' } });
+  const labels = { gpu: 'true' };
+  const nodes = new Map<string, EvaluatedNode>();
+  for (let at = 0; at < 10; at += 1) nodes.set(`gpu${at}`, node(`gpu${at}`, { labels }));
+  for (let at = 0; at < 90; at += 1) nodes.set(`n${at}`, node(`n${at}`, { undecided: true }));
+  const budget = budgetOf(nodes);
+  for (const each of nodes.values()) budget.observe([service], each);
+  let closed = 0;
+  for (let at = 0; at < 10; at += 1) {
+    const each = nodes.get(`gpu${at}`) as EvaluatedNode;
+    if (budget.withheld(service, each)) continue;
+    closed += 1;
+    budget.observe([service], { ...each, taints: [TAINT] });
+  }
+  expect(closed).toBe(2);
+});
