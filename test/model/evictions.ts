@@ -64,7 +64,7 @@ export class Evictions {
     const { nowMs, termBeganMs, workloads } = this.#world;
     for (const pod of workloads.pods.values()) {
       if (pod.isBlocked) this.#kept.add(pod.uid);
-      const isMisplaced = this.#mustGo(pod) && !this.#kept.has(pod.uid);
+      const isMisplaced = this.#mustGo(pod) && !this.#kept.has(pod.uid) && !this.#mayWait(pod);
       if (!isMisplaced) this.#misplacedMs.delete(pod.uid);
       else if (!this.#misplacedMs.has(pod.uid)) this.#misplacedMs.set(pod.uid, nowMs);
       // A later term counts anew.
@@ -74,6 +74,11 @@ export class Evictions {
         return `${pod.name} was not evicted for ${forMs} ms for want of ${pod.key}`;
     }
     return undefined;
+  }
+
+  /** §10: the budget of a service bounds evictions as well, so that pods of one node at a time are sure to go. */
+  #mayWait({ key }: Workload): boolean {
+    return [...this.#failingMs.keys()].filter((id) => id.endsWith(` ${key}`)).length > 1;
   }
 
   #mustGo({ node, key, value }: Workload): boolean {

@@ -1,7 +1,9 @@
 import type { ReportContent, ServiceReport, ServiceToProbe } from '@rollcall/common/report.ts';
+import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import { servicesToProbe } from '@rollcall/coordinator/state/probe-targets.ts';
+import { startedNoteOn } from './started-note.ts';
 import { builtInServices } from './system.ts';
 import { type NodeTruth, type Said, SERVICE_NAMES } from './truth.ts';
 import { sees } from './versions.ts';
@@ -100,6 +102,7 @@ export function valueOn(node: Node, id: string): string | undefined {
   const at = id.indexOf(':');
   const [kind, key] = [id.slice(0, at), id.slice(at + 1)];
   if (kind === 'label') return metadata.labels?.[key];
+  if (key === SERVICES_STARTED_ANNOTATION) return servicesStartedOn(node);
   if (kind === 'annotation') return metadata.annotations?.[key];
   if (kind === 'condition') return status?.conditions?.find(({ type }) => type === key)?.status;
   const taints = spec?.taints?.filter((each) => each.key === key) ?? [];
@@ -108,6 +111,12 @@ export function valueOn(node: Node, id: string): string | undefined {
     .map(({ value = '', effect }) => `${value}:${effect}`)
     .sort()
     .join(',');
+}
+
+/** Without the generations: which of them was ready first depends on the moment. */
+function servicesStartedOn(object: Node): string | undefined {
+  const { node, services } = startedNoteOn(object);
+  return services && JSON.stringify({ node, services });
 }
 
 /** Keys of labels, annotations, taints and conditions of which the values differ. */
