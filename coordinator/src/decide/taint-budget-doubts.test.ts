@@ -69,3 +69,15 @@ test('a node that the service may not select is none of those that were open for
   }
   expect(closed).toBe(2);
 });
+
+test('a node whose taints an answer did not show is closed as before', () => {
+  const service = serviceWith(1);
+  const nodes = new Map([node('a', { taints: [TAINT] }), node('b')].map((each) => [each.name, each]));
+  const budget = budgetOf(nodes);
+  for (const each of nodes.values()) budget.observe([service], each);
+  const { taints: _taints, ...unknown } = node('a');
+  budget.observe([service], unknown as EvaluatedNode);
+  expect(budget.withheld(service, nodes.get('b') as EvaluatedNode)?.stance).toBe('absent');
+  budget.observe([service], node('a'));
+  expect(budget.withheld(service, nodes.get('b') as EvaluatedNode)).toBeUndefined();
+});

@@ -22,6 +22,8 @@ type Shown = {
   intolerant: Set<string>;
   /** Nodes to which a request adds it that is not answered yet. */
   inFlight: Set<string>;
+  /** Those of them of which an earlier request was not answered: it may have been carried out. */
+  unanswered: Set<string>;
   /** Nodes for which there was no place, those that wait longest first. */
   waiting: Set<string>;
   /** Whether none of its pods tolerated its taint when that was last looked at. */
@@ -85,7 +87,7 @@ export class TaintBudget {
   /**
    * A request that adds these taints to a node is in flight. It holds a place for each until the returned function is
    * called; by then the node shows the taint, or the place is free. A request that was not answered holds its places until
-   * another one is, or until nothing has to be written to the node.
+   * nothing has to be written to the node: the answer to a later one may only say that the Node is another by now.
    */
   reserve(services: readonly Service[], node: string, added: readonly Taint[]): (isAnswered?: boolean) => void {
     const reserved = services.flatMap((service) =>
@@ -93,14 +95,18 @@ export class TaintBudget {
     );
     for (const { inFlight } of reserved) inFlight.add(node);
     return (isAnswered = true) => {
-      if (isAnswered) for (const { inFlight } of reserved) inFlight.delete(node);
+      for (const { inFlight, unanswered } of reserved) {
+        if (!isAnswered) unanswered.add(node);
+        else if (!unanswered.has(node)) inFlight.delete(node);
+      }
     };
   }
 
   /** Nothing has to be written to a node: where no place is left, it waits. */
   rested(services: readonly Service[], node: EvaluatedNode): void {
     for (const service of services) {
-      this.#shown.get(service.name)?.inFlight.delete(node.name);
+      const known = this.#shown.get(service.name);
+      for (const names of [known?.inFlight, known?.unanswered]) names?.delete(node.name);
       if (node.readiness.get(service.name)?.state !== 'not-ready') continue;
       const isWithheld = this.withheld(service, node) !== undefined && node.taints !== undefined;
       const { waiting, intolerant } = this.#of(service);
@@ -204,8 +210,8 @@ export class TaintBudget {
     if (known?.service === service) return known;
     const sets = { open: new Set<string>(), closed: new Set<string>(), otherwise: new Set<string>() };
     const pods = { tolerant: new Set<string>(), intolerant: new Set<string>() };
-    const inFlight = known?.inFlight ?? new Set<string>();
-    const shown = { service, ...sets, ...pods, inFlight, waiting: new Set<string>(), wasShunned: false };
+    const { inFlight, unanswered } = known ?? { inFlight: new Set<string>(), unanswered: new Set<string>() };
+    const shown = { service, ...sets, ...pods, inFlight, unanswered, waiting: new Set<string>(), wasShunned: false };
     for (const node of this.#options.nodes()) {
       const isSelected = selects(service.nodeSelector, node.labels);
       if (isSelected) this.#look(shown, { ...node, pods: this.#options.podsOn(node.name) }, isSelected);
@@ -230,9 +236,12 @@ export class TaintBudget {
     const isOpen = isSelected && (!taint || wasOpen(node, service));
     put(open, name, isOpen);
     if (!taint) return;
-    const isAsWritten = isOpen && hasTaint(taints, taint);
-    put(closed, name, isAsWritten);
-    put(otherwise, name, isOpen && !isAsWritten && taints?.some(({ key }) => key === taint.key) === true);
+    // Taints that an answer did not show are as they were.
+    if (taints || !isOpen) {
+      const isAsWritten = isOpen && hasTaint(taints, taint);
+      put(closed, name, isAsWritten);
+      put(otherwise, name, isOpen && !isAsWritten && taints?.some(({ key }) => key === taint.key) === true);
+    }
     const tolerance = isSelected && taint.effect !== 'PreferNoSchedule' ? ownTolerance(service, node.pods) : undefined;
     put(tolerant, name, tolerance === true);
     put(intolerant, name, tolerance === false);
@@ -286,8 +295,9 @@ function usageOf({ service, closed, otherwise, open }: Shown): string {
   return `${closed.size + otherwise.size} of ${open.size} nodes are closed for the service, and publish.taint.maxUnavailable is ${most}`;
 }
 
-function namesIn({ open, closed, otherwise, tolerant, intolerant, inFlight, waiting }: Shown): Set<string>[] {
-  return [open, closed, otherwise, tolerant, intolerant, inFlight, waiting];
+function namesIn(shown: Shown): Set<string>[] {
+  const { open, closed, otherwise, tolerant, intolerant, inFlight, unanswered, waiting } = shown;
+  return [open, closed, otherwise, tolerant, intolerant, inFlight, unanswered, waiting];
 }
 
 function put(names: Set<string>, name: string, isIn: boolean): void {
