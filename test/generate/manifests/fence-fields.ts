@@ -67,14 +67,14 @@ const has = (path: string) => `x[1].exists(c, c.?fieldsV1${path} == a.?fieldsV1$
 /** The part of the object at the path `g`, `h` and `f` of managedFields. */
 const valueIn = (object: string) => `${object}[?g.substring(2)][?h.substring(2)][?f.substring(2)]`;
 /** Parts of which a request may change fields that others own as well. */
-const isShared = `(variables.isNode ? h in ['f:labels', 'f:annotations', 'f:conditions'] : h == 'f:annotations' || g == 'f:' + variables.may[0])`;
+const isShared = `(variables.isNode ? h in ['f:labels', 'f:annotations', 'f:conditions'] : h == 'f:annotations' || (g == 'f:' + variables.may[0] && object[?g.substring(2)][?h.substring(2)] != oldObject[?g.substring(2)][?h.substring(2)]))`;
 const isOwnCondition = `variables.conditionPrefixes.exists(p, f.startsWith('k:{"type":"' + p))`;
 /** The request changed it, and with it who owns it. */
 const isChanged = `(variables.isNode
           ? (h == 'f:conditions'
             ? variables.isStatus && (${isOwnCondition} || !variables.conditions.exists(d, f == ${conditionField('d.type')}))
             : ${valueIn('object')} != ${valueIn('oldObject')})
-          : true)`;
+          : h != 'f:annotations' || ${valueIn('object')} != ${valueIn('oldObject')})`;
 
 /**
  * Whether the entries of other field managers keep what they have, except what the request changed, and gain nothing.
@@ -90,9 +90,9 @@ export const OTHERS_KEEP_THEIR_FIELDS = cel(`
           && variables.othersFields.all(m, m.operation != 'Update' || m.manager == '${MERGED_MANAGERS}' || m.?time.orValue('') >= c.?time.orValue(''))
         : c.manager == '${MERGED_MANAGERS}'))))]].all(x,
     x[0] && size(x[1]) == 0
-      ? a.manager == '${FIRST_MANAGER}' && size(variables.oldFields) == 0
+      ? a.manager == '${FIRST_MANAGER}' && a.operation == 'Update' && !has(a.subresource) && size(variables.othersFields) == 1 && size(variables.oldFields) == 0
         && a.?fieldsV1.orValue({}).all(g, a.fieldsV1[g].all(h, object[?g.substring(2)][?h.substring(2)].hasValue()
-          && a.fieldsV1[g][h].all(f, !f.startsWith('f:') || ${valueIn('object')}.hasValue())))
+          && a.fieldsV1[g][h].all(f, f.startsWith('f:') ? ${valueIn('object')}.hasValue() && size(a.fieldsV1[g][h][f]) <= 8 : f == '.' || (g != 'f:metadata' && size(f) <= 512))))
       : a.?fieldsV1.orValue({}).all(g, (x[1].exists(c, c.?fieldsV1[?g].hasValue()) || (!x[0] && size(a.fieldsV1[g]) > 0)) && a.fieldsV1[g].all(h, ${has('[?g][?h]')}
         || (h == 'f:taints' && !x[0] && variables.taints != variables.oldTaints)
         || (${isShared} && (!x[0] || x[1].exists(c, c.?fieldsV1[?g][?h].hasValue())) && a.fieldsV1[g][h].all(f, f == '.' || ${has('[?g][?h][?f]')}
@@ -117,7 +117,7 @@ export const ownFieldsAreOwn = (mayOwn: string) =>
           : g + h == 'f:metadataf:annotations' || (g + h == 'f:metadataf:labels' && request.operation == 'CREATE') || (g == 'f:' + variables.may[0] && h.substring(2) in variables.may && size(n.fieldsV1[g][h]) <= 16))
         && n.fieldsV1[g][h].all(f, f == '.' || variables.oldOwnFields.exists(m, m.?fieldsV1[?g][?h][?f] == n.?fieldsV1[?g][?h][?f])
           || (h == 'f:conditions' ? variables.conditions.exists(c, f == ${conditionField('c.type')})
-              && (${isOwnCondition} || !variables.isNode) && n.fieldsV1[g][h][f].all(v, v in ${CONDITION_FIELDS} && size(n.fieldsV1[g][h][f][v]) == 0)
+              && ((${isOwnCondition} && !variables.takenConditions.exists(t, f in t)) || !variables.isNode) && n.fieldsV1[g][h][f].all(v, v in ${CONDITION_FIELDS} && size(n.fieldsV1[g][h][f][v]) == 0)
             : f.startsWith('f:') && size(n.fieldsV1[g][h][f]) == 0 && ${valueIn('object')}.hasValue()
               && (h != 'f:annotations' || f.substring(2) in (variables.isNode ? variables.ownAnnotations : variables.may))
               && (h != 'f:labels' || !variables.isNode || [f.substring(2)].all(k, ${mayOwn}))))))))`);

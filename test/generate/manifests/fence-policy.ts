@@ -305,14 +305,14 @@ const MAY_LIST = `${IS_OWN} || k in variables.wereListed || (k in variables.labe
         && (k in variables.devices || (k in variables.readiness && (${IS_FREE} || ${WAS_TRUE})) || (k in variables.ofRule && ${IS_FREE}) || ${IS_POOL_LABEL}))`;
 /** Also of labels that the request does not touch. */
 const MAY_OWN = `${IS_OWN} || ${IS_DEVICE}
-                  || ((${startsIn('servicePrefixes')} || (${startsIn('ownPrefixes')} && ${IS_LISTED})) && !${IS_RESERVED})
+                  || ((${startsIn('servicePrefixes')} || ${startsIn('ownPrefixes')}) && ${IS_LISTED} && !${IS_RESERVED})
                   || (k in variables.listed && ${IS_OF_POOL} && ${IS_ORDINARY})`;
 
 /** Whether the taint `t` is a taint of a service. The startup taint has such a prefix too, but may only be removed. */
 const IS_TAINT_OF_SERVICE = `t.key != '${STARTUP_TAINT}' && variables.servicePrefixes.exists(p, t.key.startsWith(p))`;
 /** Whether the condition of the type `k` may be one of a service. */
 const IS_CONDITION_OF_SERVICE =
-  '!(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p))';
+  '!(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && k.matches("^[A-Za-z0-9./_-]+$")';
 
 /** The keys in the text of a list, and the empty string where there are none. */
 function keysIn(list: string): string {
@@ -353,7 +353,7 @@ const lengthOfConditions = (state: 'new' | 'old') =>
   `${stated('conditions')(state)}.map(c, size(c.type) + size(c.?reason.orValue('')) + size(c.?message.orValue(''))).sum()`;
 
 /** One entry of the list of keys, as the coordinator writes it. */
-const LIST_ENTRY = '"(label|taint|condition):[^"\\\\\\\\]+":"[^"\\\\\\\\]*",';
+const LIST_ENTRY = '"(label|taint|condition):[^"\\\\\\\\[:cntrl:]]+":"[^"\\\\\\\\[:cntrl:]]*",';
 
 const VALIDATIONS = [
   {
@@ -394,6 +394,8 @@ const VALIDATIONS = [
           ('condition:' + k) in variables.oldKeyIds && ${IS_FREE_CONDITION}))
         && variables.oldConditions.all(c, variables.conditions.exists(o, o.type == c.type)
           || c.type in variables.removedConditions || [c.type].all(k, ${IS_FREE_CONDITION}))
+        && variables.conditions.all(c, size(c.status) <= 7 || c in variables.oldConditions)
+        && (size(variables.conditions) <= 256 || size(variables.conditions) <= size(variables.oldConditions))
         && ${isNoLonger(lengthOfConditions, TEXT_LENGTH_MAX)})`),
     message:
       'rollcall may not change the conditions of others, and may only remove conditions that are listed for a service',

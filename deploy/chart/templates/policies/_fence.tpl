@@ -229,11 +229,13 @@ spec:
       message: rollcall may change nothing but conditions of the status of a Node
     - expression: |-
         !variables.isNode || !variables.isStatus
-        || ([[variables.conditions, variables.oldConditions].map(s, s.filter(t, !(t.type in variables.removedConditions || [t.type].all(k, !(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p))))))].all(s, s[0] == s[1])
+        || ([[variables.conditions, variables.oldConditions].map(s, s.filter(t, !(t.type in variables.removedConditions || [t.type].all(k, !(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && k.matches("^[A-Za-z0-9./_-]+$")))))].all(s, s[0] == s[1])
           && variables.conditions.all(c, c in variables.oldConditions || [c.type].all(k,
             ('condition:' + k) in variables.oldKeyIds && !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))
           && variables.oldConditions.all(c, variables.conditions.exists(o, o.type == c.type)
             || c.type in variables.removedConditions || [c.type].all(k, !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))
+          && variables.conditions.all(c, size(c.status) <= 7 || c in variables.oldConditions)
+          && (size(variables.conditions) <= 256 || size(variables.conditions) <= size(variables.oldConditions))
           && [variables.conditions.map(c, size(c.type) + size(c.?reason.orValue('')) + size(c.?message.orValue(''))).sum()].all(n, n <= 131072 || n <= variables.oldConditions.map(c, size(c.type) + size(c.?reason.orValue('')) + size(c.?message.orValue(''))).sum()))
       message: rollcall may not change the conditions of others, and may only remove conditions that are listed for a service
     - expression: size(variables.foreignLabels) == 0
@@ -248,7 +250,7 @@ spec:
       message: rollcall may not write a list of keys of more than 147456 characters
     - expression: |-
         variables.keyList == variables.oldKeyList || variables.keyList in ['', '{}'] || (variables.keyList.endsWith('}')
-          && (variables.keyList.substring(0, size(variables.keyList) - 1) + ',').matches('^[{]("(label|taint|condition):[^"\\\\]+":"[^"\\\\]*",)+$') && variables.keyIds.isSorted())
+          && (variables.keyList.substring(0, size(variables.keyList) - 1) + ',').matches('^[{]("(label|taint|condition):[^"\\\\[:cntrl:]]+":"[^"\\\\[:cntrl:]]*",)+$') && variables.keyIds.isSorted())
       message: "rollcall may write rollcall.dev/keys only as it writes it itself: sorted, without spaces and escapes"
     - expression: |-
         variables.annotations == variables.oldAnnotations
@@ -266,7 +268,7 @@ spec:
           && (k in variables.devices || (k in variables.readiness && (!(k in variables.taken) || variables.oldLabels[?k].orValue('') == 'true')) || (k in variables.ofRule && !(k in variables.taken)) || !(k in variables.notOfPool))))
           && variables.newIds.filter(id, !id.startsWith('label:')).all(id, [id.substring(id.indexOf(':') + 1)].all(k, k in variables.earlierKeys || (id.startsWith('taint:')
             ? variables.taints.exists(t, t.key == k && (k in variables.ownTaints || (t.key != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, t.key.startsWith(p)))))
-            : !(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))))
+            : !(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && k.matches("^[A-Za-z0-9./_-]+$") && !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))))
       message: rollcall may not list the keys of others as its own
     - expression: |-
         variables.taints == variables.oldTaints
@@ -297,17 +299,17 @@ spec:
                 && variables.othersFields.all(m, m.operation != 'Update' || m.manager == 'ancient-changes' || m.?time.orValue('') >= c.?time.orValue(''))
               : c.manager == 'ancient-changes'))))]].all(x,
           x[0] && size(x[1]) == 0
-            ? a.manager == 'before-first-apply' && size(variables.oldFields) == 0
+            ? a.manager == 'before-first-apply' && a.operation == 'Update' && !has(a.subresource) && size(variables.othersFields) == 1 && size(variables.oldFields) == 0
               && a.?fieldsV1.orValue({}).all(g, a.fieldsV1[g].all(h, object[?g.substring(2)][?h.substring(2)].hasValue()
-                && a.fieldsV1[g][h].all(f, !f.startsWith('f:') || object[?g.substring(2)][?h.substring(2)][?f.substring(2)].hasValue())))
+                && a.fieldsV1[g][h].all(f, f.startsWith('f:') ? object[?g.substring(2)][?h.substring(2)][?f.substring(2)].hasValue() && size(a.fieldsV1[g][h][f]) <= 8 : f == '.' || (g != 'f:metadata' && size(f) <= 512))))
             : a.?fieldsV1.orValue({}).all(g, (x[1].exists(c, c.?fieldsV1[?g].hasValue()) || (!x[0] && size(a.fieldsV1[g]) > 0)) && a.fieldsV1[g].all(h, x[1].exists(c, c.?fieldsV1[?g][?h] == a.?fieldsV1[?g][?h])
               || (h == 'f:taints' && !x[0] && variables.taints != variables.oldTaints)
-              || ((variables.isNode ? h in ['f:labels', 'f:annotations', 'f:conditions'] : h == 'f:annotations' || g == 'f:' + variables.may[0]) && (!x[0] || x[1].exists(c, c.?fieldsV1[?g][?h].hasValue())) && a.fieldsV1[g][h].all(f, f == '.' || x[1].exists(c, c.?fieldsV1[?g][?h][?f] == a.?fieldsV1[?g][?h][?f])
+              || ((variables.isNode ? h in ['f:labels', 'f:annotations', 'f:conditions'] : h == 'f:annotations' || (g == 'f:' + variables.may[0] && object[?g.substring(2)][?h.substring(2)] != oldObject[?g.substring(2)][?h.substring(2)])) && (!x[0] || x[1].exists(c, c.?fieldsV1[?g][?h].hasValue())) && a.fieldsV1[g][h].all(f, f == '.' || x[1].exists(c, c.?fieldsV1[?g][?h][?f] == a.?fieldsV1[?g][?h][?f])
                 || ((variables.isNode
                 ? (h == 'f:conditions'
                   ? variables.isStatus && (variables.conditionPrefixes.exists(p, f.startsWith('k:{"type":"' + p)) || !variables.conditions.exists(d, f == 'k:{"type":"' + d.type + '"}'))
                   : object[?g.substring(2)][?h.substring(2)][?f.substring(2)] != oldObject[?g.substring(2)][?h.substring(2)][?f.substring(2)])
-                : true) && (!x[0] || (x[1].exists(c, c.?fieldsV1[?g][?h][?f].hasValue())
+                : h != 'f:annotations' || object[?g.substring(2)][?h.substring(2)][?f.substring(2)] != oldObject[?g.substring(2)][?h.substring(2)][?f.substring(2)]) && (!x[0] || (x[1].exists(c, c.?fieldsV1[?g][?h][?f].hasValue())
                   && a.fieldsV1[g][h][f].all(v, x[1].exists(c, c.?fieldsV1[?g][?h][?f][?v] == a.?fieldsV1[?g][?h][?f][?v]))))))))))))
       message: rollcall may not change what other field managers own
     - expression: |-
@@ -320,11 +322,11 @@ spec:
                 : g + h == 'f:metadataf:annotations' || (g + h == 'f:metadataf:labels' && request.operation == 'CREATE') || (g == 'f:' + variables.may[0] && h.substring(2) in variables.may && size(n.fieldsV1[g][h]) <= 16))
               && n.fieldsV1[g][h].all(f, f == '.' || variables.oldOwnFields.exists(m, m.?fieldsV1[?g][?h][?f] == n.?fieldsV1[?g][?h][?f])
                 || (h == 'f:conditions' ? variables.conditions.exists(c, f == 'k:{"type":"' + c.type + '"}')
-                    && (variables.conditionPrefixes.exists(p, f.startsWith('k:{"type":"' + p)) || !variables.isNode) && n.fieldsV1[g][h][f].all(v, v in ['.', 'f:type', 'f:status', 'f:reason', 'f:message', 'f:lastHeartbeatTime', 'f:lastTransitionTime', 'f:observedGeneration'] && size(n.fieldsV1[g][h][f][v]) == 0)
+                    && ((variables.conditionPrefixes.exists(p, f.startsWith('k:{"type":"' + p)) && !variables.takenConditions.exists(t, f in t)) || !variables.isNode) && n.fieldsV1[g][h][f].all(v, v in ['.', 'f:type', 'f:status', 'f:reason', 'f:message', 'f:lastHeartbeatTime', 'f:lastTransitionTime', 'f:observedGeneration'] && size(n.fieldsV1[g][h][f][v]) == 0)
                   : f.startsWith('f:') && size(n.fieldsV1[g][h][f]) == 0 && object[?g.substring(2)][?h.substring(2)][?f.substring(2)].hasValue()
                     && (h != 'f:annotations' || f.substring(2) in (variables.isNode ? variables.ownAnnotations : variables.may))
                     && (h != 'f:labels' || !variables.isNode || [f.substring(2)].all(k, k in variables.ownLabels || variables.devicePrefixes.exists(p, k.startsWith(p))
-                        || ((variables.servicePrefixes.exists(p, k.startsWith(p)) || (variables.ownPrefixes.exists(p, k.startsWith(p)) && ('label:' + k) in variables.keyIds)) && !(k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))))
+                        || ((variables.servicePrefixes.exists(p, k.startsWith(p)) || variables.ownPrefixes.exists(p, k.startsWith(p))) && ('label:' + k) in variables.keyIds && !(k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))))
                         || (k in variables.listed && variables.isInPool && variables.poolPrefixes.exists(p, k.startsWith(p)) && !(k in variables.identity) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii())))))))))))
       message: rollcall may not own the fields of others, nor fields that are not there, nor have more than one entry for an operation
 {{- end }}
