@@ -12,7 +12,7 @@ import {
   victim,
 } from './fence-victim.ts';
 
-// Requests with the token of the coordinator whose form is odd: fields of nobody, many of one kind, what owners drop.
+// Requests with the token of the coordinator whose form is odd: fields that no client has, many of one kind, what owners drop.
 
 const APPLY = 'application/apply-patch+yaml';
 const STRATEGIC = 'application/strategic-merge-patch+json';
