@@ -58,7 +58,7 @@ function stage(count: number, service = serviceWith(), change: Record<string, Gi
     budget = new TaintBudget(options);
   };
   const withheldOn = (name: string) => budget.withheld(service, evaluated(name));
-  const waiting = () => [...budget.withholding()].flatMap((each) => each.waiting);
+  const waiting = () => budget.withholdingOf(service.name)?.waiting ?? [];
   return { set, turn, tainted, failover, withheldOn, waiting, service, budget: () => budget, nodes };
 }
 
@@ -196,7 +196,7 @@ describe('evictions', () => {
 test('people are told who waits, and that no pod matches anywhere', () => {
   const { turn, budget } = stage(5);
   turn();
-  const [found] = [...budget().withholding()];
+  const found = budget().withholdingOf('a');
   const pods = { knows: () => true, in: () => [] };
   expect(found && withheldText(found, pods, 2)).toBe(
     '4 nodes wait for the taint, since 1 of 5 nodes are closed for the service, and publish.taint.maxUnavailable is 20%: n1, n2 and 2 more; no pod on any node matches the selector of the check pod',

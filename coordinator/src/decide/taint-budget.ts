@@ -159,24 +159,16 @@ export class TaintBudget {
     return woken;
   }
 
-  /** What the budgets and the pods of services keep from nodes now. */
-  *withholding(): Iterable<Withholding> {
-    for (const shown of this.#shown.values()) {
-      const found = withholdingOf(shown);
-      if (found) yield found;
-    }
-  }
-
   /** How many nodes wait for a place, by the name of the service. */
   *waiting(): Iterable<readonly [service: string, nodes: number]> {
-    for (const [name, { waiting, tolerant, intolerant }] of this.#shown) {
-      const isShunned = intolerant.size > 0 && tolerant.size === 0;
-      const count = isShunned ? 0 : waiting.size - waiting.intersection(intolerant).size;
+    for (const [name, shown] of this.#shown) {
+      const { waiting, intolerant } = shown;
+      const count = isShunnedBy(shown) ? 0 : waiting.size - waiting.intersection(intolerant).size;
       if (count > 0) yield [name, count];
     }
   }
 
-  /** The same as `withholding` for the service of this name. */
+  /** What its budget and its pods keep from nodes of the service of this name now. */
   withholdingOf(service: string): Withholding | undefined {
     const shown = this.#shown.get(service);
     return shown && withholdingOf(shown);

@@ -9,16 +9,19 @@ const SERVICE = serviceOf('a', {
   origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
 });
 
+/** A stage with the service, and a way to show a Node. */
+function staged(change: Parameters<typeof stage>[0] = {}) {
+  const all = stage({ services: () => [SERVICE], ...change });
+  const { fleet } = all;
+  const show = (name: string, version: number, taints: object[] = []) => {
+    const metadata = { name, uid: name, resourceVersion: `${version}` };
+    fleet.nodeHandlers.onUpsert(fleet.observe({ metadata, spec: { taints }, status: {} } as never));
+  };
+  return { ...all, show };
+}
+
 test('a taint whose request was not answered keeps its place until the Node is known', () => {
-  const { controller, fleet } = stage({ services: () => [SERVICE] });
-  const show = (name: string, version: number, taints: object[] = []) =>
-    fleet.nodeHandlers.onUpsert(
-      fleet.observe({
-        metadata: { name, uid: name, resourceVersion: `${version}` },
-        spec: { taints },
-        status: {},
-      } as never),
-    );
+  const { controller, show } = staged();
   for (const name of ['n0', 'n1']) show(name, 1);
   const first = controller.prepare('n0');
   if (!first) expect.unreachable();
@@ -39,4 +42,16 @@ test('a taint whose request was not answered keeps its place until the Node is k
   if (!next) expect.unreachable();
   controller.sent(next)(true);
   expect(controller.prepare('n1')?.taints?.add).toHaveLength(1);
+});
+
+test('a replica that does not lead answers by the taints that Nodes have now', () => {
+  const { queries, show } = staged({ mayDecide: () => false });
+  show('n0', 1, [TAINT]);
+  show('n1', 1);
+  const stanceOn = (name: string) => queries.explain(name)?.intent.get(`taint:${TAINT.key}`)?.stance;
+  expect(stanceOn('n1')).toBe('absent');
+  show('n0', 2);
+  expect(stanceOn('n1')).toBe('present');
+  show('n0', 3, [TAINT]);
+  expect(stanceOn('n1')).toBe('absent');
 });
