@@ -30,10 +30,14 @@ export const column = (name: string, type: string, jsonPath: string, description
 
 export const ofCondition = (type: string, field: string) => `.status.conditions[?(@.type=="${type}")].${field}`;
 
+/** Of an object; each kind has at most three. */
+const CONDITIONS_MAX = 8;
+
 /** The conditions of an object, in the form that Kubernetes has for them. */
 export const conditions = (description: string, types: string) => ({
   description,
   type: 'array',
+  maxItems: CONDITIONS_MAX,
   'x-kubernetes-list-type': 'map',
   'x-kubernetes-list-map-keys': ['type'],
   items: {

@@ -12,6 +12,31 @@ import { DEFAULT_SETTINGS } from './settings.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 
+type Schema = {
+  type: string;
+  enum?: string[];
+  format?: string;
+  maxLength?: number;
+  maxItems?: number;
+  items?: Schema;
+  properties?: Record<string, Schema>;
+};
+
+/** Where a schema, known by its path, has no largest size. */
+function unboundedIn(schema: Schema, path: string): string[] {
+  const isBounded =
+    schema.type === 'string'
+      ? (schema.enum ?? schema.maxLength ?? (schema.format === 'date-time' || undefined)) !== undefined
+      : schema.type === 'array'
+        ? schema.maxItems !== undefined
+        : schema.type !== 'object' || schema.properties !== undefined;
+  const below = { ...schema.properties, ...(schema.items ? { '[]': schema.items } : {}) };
+  return [
+    ...(isBounded ? [] : [path]),
+    ...Object.entries(below).flatMap(([name, each]) => unboundedIn(each, `${path}.${name}`)),
+  ];
+}
+
 type Manifest = {
   kind: string;
   metadata: { name: string };
@@ -19,6 +44,7 @@ type Manifest = {
     paramKind?: object;
     variables?: { name: string }[];
     matchConstraints?: { resourceRules: { operations: string[] }[] };
+    versions?: { schema: { openAPIV3Schema: { properties: { status: Schema } } } }[];
   };
 };
 
@@ -38,6 +64,17 @@ describe('the manifests', () => {
         .map(({ file }) => file)
         .toSorted(),
     );
+  });
+
+  test('bound each text and list of a status, of which whoever may write it could otherwise fill an object', () => {
+    const crds = manifestFiles().filter(({ file }) => file.startsWith('deploy/crds/'));
+    const unbounded = crds.flatMap(({ file, content }) =>
+      objectsIn(content).flatMap(({ spec }) =>
+        (spec.versions ?? []).flatMap(({ schema }) => unboundedIn(schema.openAPIV3Schema.properties.status, file)),
+      ),
+    );
+    expect(crds).toHaveLength(4);
+    expect(unbounded).toEqual([]);
   });
 
   test('hold each policy next to its binding', () => {

@@ -137,8 +137,8 @@ const status = {
         unknown: count('On which the readiness is unknown.'),
       },
     },
-    ready: text('Nodes on which the service is ready, of those on which it belongs, such as 3/5.'),
-    published: text('The keys that nodes get for the service.'),
+    ready: text('Nodes on which the service is ready, of those on which it belongs, such as 3/5.', { maxLength: 32 }),
+    published: text('The keys that nodes get for the service.', { maxLength: 4096 }),
     conditions: conditions(
       'Conditions: Ready and NodesReady.',
       'Ready: the service is in force, and what it needs can be watched. NodesReady: the service is ready on every node on which it belongs.',

@@ -5,6 +5,7 @@ import {
   column,
   conditions,
   count,
+  KEY_LENGTH_MAX,
   KEY_RULE,
   LABEL_VALUE,
   observedGeneration,
@@ -15,6 +16,7 @@ import {
 import type { ManifestObject } from './manifest.ts';
 
 const REFUSED_KEYS_MAX = 20;
+const REASON_LENGTH_MAX = 4096;
 const spec = {
   description: 'Labels of the nodes of a pool.',
   type: 'object',
@@ -72,7 +74,10 @@ const status = {
       items: {
         type: 'object',
         required: ['key', 'reason'],
-        properties: { key: text('Key of the label.'), reason: text('Why the label is not set.') },
+        properties: {
+          key: text('Key of the label.', { maxLength: KEY_LENGTH_MAX }),
+          reason: text('Why the label is not set.', { maxLength: REASON_LENGTH_MAX }),
+        },
       },
     },
     conditions: conditions(
