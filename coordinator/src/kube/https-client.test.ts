@@ -277,6 +277,24 @@ describe('streams', () => {
     expect(answers).toEqual(['watch 200']);
   });
 
+  it('lets others go on between the objects that come at once, however long each takes', async () => {
+    const { client } = await serve((_request, response) => {
+      response.writeHead(200).end('{}\n'.repeat(20));
+    });
+    let turns = 0;
+    const turn = setInterval(() => {
+      turns += 1;
+    });
+    const turnsBefore: number[] = [];
+    await client.stream(watch, () => {
+      turnsBefore.push(turns);
+      const untilMs = performance.now() + 10;
+      while (performance.now() < untilMs);
+    });
+    clearInterval(turn);
+    expect(new Set(turnsBefore).size).toBeGreaterThan(10);
+  });
+
   it('does not take the place of requests', async () => {
     const { client } = await serve((request, response) => {
       if (request.url?.includes('watch')) response.writeHead(200).write('1\n');

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { CodedError } from '@rollcall/common/coded-error.ts';
+import { Slices } from '@rollcall/common/slices.ts';
 import type { ApiAccess } from './api-access.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';
 import { Connection } from './connection.ts';
@@ -162,12 +163,14 @@ class HttpsKubeClient implements KubeClient {
       const response = await this.#openStream(request, limit.signal);
       request.onOpen?.();
       const lines = new JsonLines(EVENT_BYTES_MAX);
+      const slices = new Slices();
       limit.withinSilence(request.idleTimeoutMs);
       for await (const chunk of response as AsyncIterable<Buffer>) {
         limit.withinSilence(request.idleTimeoutMs);
         for (const object of lines.push(chunk)) {
           if (request.signal?.aborted) return;
           receiver.take(object);
+          await slices.pause();
         }
       }
       lines.end();

@@ -44,6 +44,21 @@ describe('the index by node', () => {
     expect(pods.on('a')).toEqual([]);
   });
 
+  test('takes in a list of pods of one node in proportion to their number, also where all of them changed', () => {
+    const cpuMsOf = (count: number) => {
+      const { pods } = index();
+      const all = (ready: boolean) => Array.from({ length: count }, (_, name) => pod({ name: `${name}`, ready }));
+      const lists = [all(false), all(true)];
+      const before = process.cpuUsage();
+      for (const list of lists) pods.replace(list);
+      const { user, system } = process.cpuUsage(before);
+      expect([pods.on('a').length, pods.countOn('a')]).toEqual([count, count]);
+      return (user + system) / 1000;
+    };
+    cpuMsOf(2000);
+    expect(cpuMsOf(20_000)).toBeLessThan(200 * Math.max(1, cpuMsOf(500)));
+  });
+
   test('has each by its name, all of them, and their number', () => {
     const { pods } = index();
     expect([pods.size, pods.get(pod()), [...pods.all()]]).toEqual([0, undefined, []]);

@@ -9,8 +9,9 @@ const NONE: readonly never[] = [];
 /** Watched objects, found by node. Those that are on no node are not in it. */
 export class NodeIndexer<T extends OnNode> {
   readonly #byName = new Map<string, T>();
-  /** Lists are not changed but replaced: one that is the very same holds the same objects. */
-  readonly #byNode = new Map<string, readonly T[]>();
+  readonly #byNode = new Map<string, Set<T>>();
+  /** The lists that were asked for; not changed but made anew: one that is the very same holds the same objects. */
+  readonly #lists = new Map<string, readonly T[]>();
   readonly #isSame: (a: T, b: T) => boolean;
   readonly #onChange: (previous: T | undefined, next: T | undefined) => void;
 
@@ -28,7 +29,15 @@ export class NodeIndexer<T extends OnNode> {
 
   /** The very same list as before where nothing changed on the node. */
   on(node: string): readonly T[] {
-    return this.#byNode.get(node) ?? NONE;
+    const objects = this.#byNode.get(node);
+    if (!objects) return NONE;
+    const list = this.#lists.get(node) ?? [...objects];
+    this.#lists.set(node, list);
+    return list;
+  }
+
+  countOn(node: string): number {
+    return this.#byNode.get(node)?.size ?? 0;
   }
 
   get size(): number {
@@ -68,14 +77,18 @@ export class NodeIndexer<T extends OnNode> {
 
   #link(object: T): void {
     this.#byName.set(keyOf(object), object);
-    this.#byNode.set(object.node, [...this.on(object.node), object]);
+    this.#lists.delete(object.node);
+    const objects = this.#byNode.get(object.node);
+    if (objects) objects.add(object);
+    else this.#byNode.set(object.node, new Set([object]));
   }
 
   #unlink(object: T): void {
     this.#byName.delete(keyOf(object));
-    const left = this.on(object.node).filter((other) => other !== object);
-    if (left.length > 0) this.#byNode.set(object.node, left);
-    else this.#byNode.delete(object.node);
+    this.#lists.delete(object.node);
+    const objects = this.#byNode.get(object.node);
+    objects?.delete(object);
+    if (objects?.size === 0) this.#byNode.delete(object.node);
   }
 }
 

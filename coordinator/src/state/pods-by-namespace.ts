@@ -140,7 +140,7 @@ export class PodsByNamespace<T extends Labelled> {
   }
 
   #countOn(node: string): number {
-    return this.#namespaces.values().reduce((sum, { pods }) => sum + pods.on(node).length, 0);
+    return this.#namespaces.values().reduce((sum, { pods }) => sum + pods.countOn(node), 0);
   }
 
   /** Takes in all pods, and tells each node once. */
