@@ -91,6 +91,18 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
       store.touch(name, label);
       fleet.nodeHandlers.onUpsert(observe(name));
     },
+    /** Takes in a list of the watch of Nodes, each with another label than before. */
+    nodesListed(label: string) {
+      for (const name of names) store.touch(name, label);
+      const listed = names.map(observe);
+      return () => fleet.nodeHandlers.onReplace(listed);
+    },
+    /** Takes in a list of the pods of all nodes. */
+    podsListed(ready: boolean) {
+      const listed = names.flatMap((name) => SERVICES.map((service) => podOn(service, name, ready)));
+      return () => pods.onReplace(listed);
+    },
+    beginTerm: () => controller.beginTerm(),
     podEvent: (name: string, ready: boolean) => pods.onUpsert(podOn(WS_DAEMON, name, ready)),
     poolEvent: (pool: string, labels: Record<string, string>) =>
       fleet.poolLabelHandlers('NodePoolLabels').onUpsert({
@@ -184,6 +196,8 @@ class MetadataStore implements KubeClient {
   }
 
   async request<T>({ method, path, contentType = '', body }: KubeRequest): Promise<T> {
+    // An answer comes with a turn of the loop, and not before.
+    await new Promise((resolve) => setImmediate(resolve));
     const name = path.split('/')[4] ?? '';
     if (method !== 'PATCH' || !path.startsWith('/api/v1/nodes/')) return {} as T;
     const { metadata } = this.get(name);

@@ -1,5 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
+import { guarded } from '@rollcall/common/guarded.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { Slices } from '@rollcall/common/slices.ts';
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { Decision, Evaluator } from '../decide/evaluator.ts';
 import { SETTLE_MS } from '../decide/guards/blast-radius.ts';
@@ -42,6 +44,10 @@ export type PreparedPlan = NodePlan & { decision: Decision };
  */
 export class NodeController implements FleetListener, WriteHandler<PreparedPlan> {
   readonly #options: NodeControllerOptions;
+  /** Nodes that changed in one moment with more others than can be observed in it. */
+  readonly #unobserved = new Set<string>();
+  /** The time that observing may take until the loop goes on. */
+  #moment: Slices | undefined;
   #cancelSettling = () => {};
 
   constructor(options: NodeControllerOptions) {
@@ -63,8 +69,9 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   /** Handles a change of what is known of a node. `urgent`: a label may have to go. */
   changed(name: string, urgent: boolean): void {
     const { mayDecide, clock } = this.#options;
-    if (mayDecide()) this.#observe(name);
-    else this.#options.evaluator.changed(name);
+    if (!mayDecide()) this.#options.evaluator.changed(name);
+    else if (this.#hasTime()) this.#observe(name);
+    else this.#observeLater(name);
     this.#options.writer.add(name, { priority: urgent ? 'urgent' : 'normal', dirtySinceMs: clock.monotonic() });
   }
 
@@ -78,6 +85,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     this.#options.subscribers.forget(name);
     this.#options.evaluator.forget(name);
     this.#options.writer.forget(name);
+    this.#unobserved.delete(name);
   }
 
   poolsChanged(pools: ReadonlySet<string>): void {
@@ -109,8 +117,30 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     for (const node of evaluator.takeWaiting()) this.changed(node, false);
   }
 
+  #hasTime(): boolean {
+    if (!this.#moment) queueMicrotask(() => (this.#moment = undefined));
+    this.#moment ??= new Slices(this.#options.clock);
+    return !this.#moment.isOver;
+  }
+
+  #observeLater(name: string): void {
+    this.#unobserved.add(name);
+    if (this.#unobserved.size === 1) void this.#observeRest();
+  }
+
+  async #observeRest(): Promise<void> {
+    const { mayDecide, clock, logger } = this.#options;
+    const slices = new Slices(clock);
+    for (const name of this.#unobserved) {
+      await slices.pause();
+      if (mayDecide()) guarded(logger, 'a node', () => this.#observe(name));
+      this.#unobserved.delete(name);
+    }
+  }
+
   #observe(name: string): void {
     const { evaluator, subscribers } = this.#options;
+    this.#unobserved.delete(name);
     const observation = evaluator.observe(name);
     if (!observation) return;
     const { record, node, evaluated } = observation.evaluation;
@@ -140,6 +170,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   /** The plan for a node now; without a part where the Node is as it should be. Changes nothing. */
   prepare(name: string): PreparedPlan | undefined {
     const { evaluator, mayDecide } = this.#options;
+    if (mayDecide() && this.#unobserved.has(name)) this.#observe(name);
     const decision = mayDecide() ? evaluator.decide(name) : undefined;
     if (!decision) return undefined;
     const { uid, resourceVersion } = decision.node;

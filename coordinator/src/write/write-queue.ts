@@ -15,6 +15,9 @@ import type { TurnEnd } from './turn-end.ts';
 import { type Lane, RETRY_MAX_MS, type WorkDetails, type WorkItem, WorkQueue } from './work-queue.ts';
 import { WriteGate } from './write-gate.ts';
 
+/** Nothing else happens while Nodes are looked at of which none has to be written. */
+const IDLE_TURNS_MAX = 16;
+
 export type WriteQueueOptions = {
   /** The Node as it is known from memory. */
   observed: (nodeName: string) => SeenNode | undefined;
@@ -61,6 +64,9 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   /** The turns under way, with the time at which each began, monotonic. */
   readonly #turns = new Map<Promise<void>, number>();
   readonly #seatsTaken = { urgent: 0, normal: 0, slow: 0 };
+  /** Turns without a write since the loop went on. */
+  #idleTurns = 0;
+  #pause: Promise<void> | undefined;
   #stopped = false;
   #wasUnreachable = false;
 
@@ -175,6 +181,8 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   async #work(item: WorkItem): Promise<void> {
     const { key, priority, dirtySinceMs } = item;
     this.#outdated.delete(key);
+    if (this.#idleTurns >= IDLE_TURNS_MAX) this.#pause ??= this.#letLoopTurn();
+    if (this.#pause) await this.#pause;
     if (!this.#handler) return;
     const turn = new NodeTurn(item, this.#turnDependencies, this.#handler);
     const end = await turn.run().catch((error: unknown): TurnEnd => ({ kind: 'retry', error }));
@@ -184,10 +192,17 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
         this.#metrics.observeEvidenceToApplied((this.#options.clock.monotonic() - dirtySinceMs) / 1000);
       }
     }
+    this.#idleTurns = turn.wrote ? 0 : this.#idleTurns + 1;
     this.#logReachability();
     if (turn.wrote) this.#failedTogether.succeeded(key);
     else if (end.kind === 'holds' || end.kind === 'dropped') this.#failedTogether.forget(key);
     if (!this.#stopped) this.#schedule(key, end, { priority, dirtySinceMs: turn.wrote ? undefined : dirtySinceMs });
+  }
+
+  async #letLoopTurn(): Promise<void> {
+    await new Promise<void>((resolve) => this.#options.clock.after(0, resolve));
+    this.#idleTurns = 0;
+    this.#pause = undefined;
   }
 
   #schedule(key: string, end: TurnEnd, details: WorkDetails): void {
