@@ -39,7 +39,12 @@ test('a node does not wait longer than it may', () => {
 
 test('the gate is never put there, and goes where no label is required', () => {
   expect(stance({}, 0)?.stance).not.toBe('present');
-  expect(stance({}, 0, [])).toMatchObject({ stance: 'absent', reason: 'the startup gate is off' });
+  expect(stance({}, 0, [])).toMatchObject({
+    stance: 'absent',
+    reason: 'the startup gate is off',
+    cause: 'configuration',
+  });
+  expect(stance({}, 0, ['a'])?.cause).toBe('evidence');
 });
 
 test('a node waits for a service by its name, where the service is for it, and a label of that name is nothing', () => {
