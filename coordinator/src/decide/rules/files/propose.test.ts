@@ -70,7 +70,10 @@ test('rules are read where a directory is named, and refused as the registry and
 
 test('a file that is proposed may be no larger than one that is mounted', async () => {
   const directory = await fixture.open();
-  const { problems } = await directory.propose({ a: '#'.repeat(64 * 1024 + 1), b: 'x', c: '#'.repeat(64 * 1024) }, new Slices());
+  const { problems } = await directory.propose(
+    { a: '#'.repeat(64 * 1024 + 1), b: 'x', c: '#'.repeat(64 * 1024) },
+    new Slices(),
+  );
   expect(problems).toEqual([{ file: 'a', problem: 'is larger than 64 KiB' }]);
 });
 

@@ -1,4 +1,3 @@
-import { type FSWatcher, watch } from 'node:fs';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
@@ -12,7 +11,7 @@ import { labelOfFile, parseRuleFile, type Refuse, type RuleProblem } from '../pa
 import type { Rule } from '../rule-graph.ts';
 import { type RefuseLine, RuleSet } from '../rule-set.ts';
 import { areSame, type Look, problemsOf, rulesAfter, sameLook } from './scan.ts';
-import { isIgnoredName, RULE_FILE_BYTES_MAX, TOO_LARGE, TreeReader } from './tree-reader.ts';
+import { RULE_FILE_BYTES_MAX, TOO_LARGE, TreeReader } from './tree-reader.ts';
 
 /** Reads the rules of `--label-dir`, if there is one. Throws CONFIG_INVALID when it cannot be listed. */
 export async function openRules(
@@ -46,54 +45,6 @@ export function ruleLabelProblem(
   return `is in the reserved domain ${domain}, and not in rules.allowedPrefixes; set --rules-allowed-prefixes to the prefixes of all rules, this one included`;
 }
 
-/** The link by which a kubelet swaps the files of a ConfigMap in one step. */
-const SWAPPED_LINK = '..data';
-
-type Watched = { identity: string; watcher: FSWatcher };
-
-/**
- * Hints that something changed in directories. They are nothing to rely on: there is no hint on some file systems, nor
- * where the system has no more watches to give, nor for what happens before a watch is set.
- */
-export class DirectoryWatchers {
-  readonly #onHint: () => void;
-  readonly #watched = new Map<string, Watched>();
-
-  constructor(onHint: () => void) {
-    this.#onHint = onHint;
-  }
-
-  /** Watches these directories and no others: absolute paths with what changes when another one takes the place. */
-  set(directories: ReadonlyMap<string, string>): void {
-    for (const [path, { identity }] of this.#watched) if (directories.get(path) !== identity) this.#drop(path);
-    for (const [path, identity] of directories) if (!this.#watched.has(path)) this.#watch(path, identity);
-  }
-
-  close(): void {
-    for (const path of this.#watched.keys()) this.#drop(path);
-  }
-
-  #watch(path: string, identity: string): void {
-    let watcher: FSWatcher;
-    try {
-      watcher = watch(path, { persistent: false });
-    } catch {
-      return;
-    }
-    watcher.on('error', () => this.#drop(path));
-    watcher.on('change', (_kind, name) => {
-      if (typeof name === 'string' && name !== SWAPPED_LINK && isIgnoredName(name)) return;
-      this.#onHint();
-    });
-    this.#watched.set(path, { identity, watcher });
-  }
-
-  #drop(path: string): void {
-    this.#watched.get(path)?.watcher.close();
-    this.#watched.delete(path);
-  }
-}
-
 export type RuleDirectoryOptions = {
   /** The label directory as given: relative, a link, or with a slash at its end. */
   path: string;
@@ -103,8 +54,8 @@ export type RuleDirectoryOptions = {
   logger: Logger;
 };
 
-/** Interval of full scans, since change notifications get lost. */
-const POLL_MS = 5000;
+/** How often all files are read. The notifications of file systems get lost, and some have none. */
+const POLL_MS = 2000;
 
 /** How long a change has to stay as it is: an edit, or a swap, is several steps. */
 const SETTLE_MS = 100;
@@ -234,43 +185,26 @@ export class RuleDirectory {
   }
 
   async #follow(signal: AbortSignal, onChange: (rules: RuleSet) => void): Promise<void> {
-    const { clock } = this.#options;
-    let hint = new AbortController();
-    const watchers = new DirectoryWatchers(() => hint.abort());
-    const stop = () => {
-      watchers.close();
-      hint.abort();
-    };
-    signal.addEventListener('abort', stop, { once: true });
-    watchers.set(this.#accepted.directories);
     while (!signal.aborted) {
-      hint = new AbortController();
-      const look = await this.#settledLook(signal, watchers);
+      const look = await this.#settledLook(signal);
       if (signal.aborted) return;
       if (!sameLook(look, this.#accepted)) await this.#accept(look, onChange);
       else this.#accepted = look;
       this.#reportIgnored();
-      await sleep(clock, POLL_MS, hint.signal);
-      await sleep(clock, SETTLE_MS, signal);
+      await sleep(this.#options.clock, POLL_MS, signal);
     }
   }
 
   /** A look that found what was accepted before, or the same as the one before it. */
-  async #settledLook(signal: AbortSignal, watchers: DirectoryWatchers): Promise<Look> {
+  async #settledLook(signal: AbortSignal): Promise<Look> {
     let before = this.#accepted;
-    let look = await this.#lookAndWatch(signal, watchers);
+    let look = await this.#reader.look();
     for (let looks = 1; looks < SETTLE_LOOKS_MAX && !sameLook(look, before); looks += 1) {
       await sleep(this.#options.clock, SETTLE_MS, signal);
       if (signal.aborted) break;
       before = look;
-      look = await this.#lookAndWatch(signal, watchers);
+      look = await this.#reader.look();
     }
-    return look;
-  }
-
-  async #lookAndWatch(signal: AbortSignal, watchers: DirectoryWatchers): Promise<Look> {
-    const look = await this.#reader.look();
-    if (!signal.aborted) watchers.set(look.directories);
     return look;
   }
 

@@ -6,12 +6,12 @@ const conditionsOf = (text: string) => [{ line: 1, text, literals: [], value: 't
 
 function found(label: string, text: string | undefined, problems: RuleProblem[] = []): FoundFile {
   const conditions = text === undefined ? undefined : conditionsOf(text);
-  return { label, signature: '', settled: true, fingerprint: text ?? '! fault', conditions, problems };
+  return { label, fingerprint: text ?? '! fault', conditions, problems };
 }
 
 function look(files: Record<string, string | undefined>, change: Partial<Look> = {}): Look {
   const entries = Object.entries(files).map(([file, text]) => [file, found(file, text)] as const);
-  return { files: new Map(entries), unlisted: new Map(), directories: new Map(), problems: [], ignored: [], ...change };
+  return { files: new Map(entries), unlisted: new Map(), problems: [], ignored: [], ...change };
 }
 
 /** Rules as `file text`; the text is undefined if the content is unknown. */
@@ -42,7 +42,7 @@ test('rules stay in what cannot be told to be a directory, and go where it is a 
 });
 
 test('two looks are the same where files, faults and what could not be listed are', () => {
-  const a = look({ b: 'y' }, { directories: new Map([['/x', '1']]) });
+  const a = look({ b: 'y' });
   expect(sameLook(a, look({ b: 'y' }))).toBe(true);
   const unlisted = new Map([['n', 'fault']]);
   const problems = [{ file: 'x', problem: 'p' }];

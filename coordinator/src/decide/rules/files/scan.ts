@@ -4,10 +4,6 @@ import type { Rule } from '../rule-graph.ts';
 /** The content of one path that can be a rule file. */
 export type FoundFile = {
   label: string;
-  /** Differs when the file may have changed: device, inode, size and times. */
-  signature: string;
-  /** Whether it was read again after a first reading with the same signature: file systems keep time coarsely. */
-  settled: boolean;
   /** Equal for equal content, or for an equal failure. */
   fingerprint: string;
   /** `undefined` where it could not be read. */
@@ -21,8 +17,6 @@ export type Look = {
   files: ReadonlyMap<string, FoundFile>;
   /** Directories whose content is unknown, relative, `.` for all, with the reason. */
   unlisted: ReadonlyMap<string, string>;
-  /** The directories to watch: absolute paths with device and inode. */
-  directories: ReadonlyMap<string, string>;
   /** Problems of paths that are not in `files`. */
   problems: readonly RuleProblem[];
   /** Paths that would be rule files if their names did not end as names of backups do. At most 100. */

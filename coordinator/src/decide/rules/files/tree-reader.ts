@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type BigIntStats, constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { lstat, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
@@ -53,9 +53,9 @@ export function errorCode(error: unknown): string {
 /** Rule files that count, in the order of their paths. */
 const RULE_FILES_MAX = 1000;
 
-type Stat = BigIntStats | 'gone' | { problem: string };
+type Stat = Stats | 'gone' | { problem: string };
 
-/** Scans a label directory, and reads again only what may have changed since its last look. */
+/** Reads a label directory, and parses only what changed since its last look. */
 export class TreeReader {
   readonly #root: string;
   readonly #refuse: Refuse;
@@ -80,7 +80,6 @@ export class TreeReader {
 class Visit implements Look {
   readonly files = new Map<string, FoundFile>();
   readonly unlisted = new Map<string, string>();
-  readonly directories = new Map<string, string>();
   readonly problems: RuleProblem[] = [];
   readonly ignored: string[] = [];
   readonly #root: string;
@@ -100,18 +99,16 @@ class Visit implements Look {
     if (found === 'gone') this.unlisted.set('.', 'does not exist');
     else if ('problem' in found) this.unlisted.set('.', found.problem);
     else if (!found.isDirectory()) this.unlisted.set('.', 'is not a directory');
-    else await this.#directory('.', found);
+    else await this.#directory('.');
     if (this.#leftOut === 0) return;
     const problem = `has too many rule files: ${this.#leftOut} after the first ${RULE_FILES_MAX} are left out`;
     this.problems.push({ file: '.', problem });
   }
 
-  async #directory(directory: string, found: BigIntStats): Promise<void> {
-    const path = join(this.#root, directory);
-    this.directories.set(path, [found.dev, found.ino, found.birthtimeNs].join(':'));
+  async #directory(directory: string): Promise<void> {
     let names: string[];
     try {
-      names = await readdir(path);
+      names = await readdir(join(this.#root, directory));
     } catch (error) {
       const code = errorCode(error);
       // A namespace that went away this very moment is gone; a label directory is an error in any case.
@@ -139,7 +136,7 @@ class Visit implements Look {
     } else if (!isNamespace(file)) {
       this.#leaveOut(file, 'is a directory whose name is not a valid prefix of label keys');
     } else {
-      await this.#directory(file, found);
+      await this.#directory(file);
     }
   }
 
@@ -153,7 +150,7 @@ class Visit implements Look {
     else await this.#file(file, { problem });
   }
 
-  async #file(file: string, found: BigIntStats | { problem: string }): Promise<void> {
+  async #file(file: string, found: Stats | { problem: string }): Promise<void> {
     const named = labelOfFile(file, this.#refuse);
     if ('problem' in named) return this.#leaveOut(file, named.problem);
     if (!('problem' in found) && !found.isFile()) return this.#leaveOut(file, 'is not a regular file');
@@ -163,29 +160,27 @@ class Visit implements Look {
     }
     if ('problem' in found) return this.#unreadable(file, named.label, found.problem);
     // One that is too large is not read.
-    const bytes = found.size > RULE_FILE_BYTES_MAX ? 0 : Number(found.size);
+    const bytes = found.size > RULE_FILE_BYTES_MAX ? 0 : found.size;
     if (this.#bytes + bytes > RULES_BYTES_MAX)
       return this.#leaveOut(file, `is left out: all rule files can have ${RULES_BYTES_MAX / 1024} KiB together`);
     this.#bytes += bytes;
-    const signature = [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':');
-    const last = this.#last.get(file);
-    const isSame = last?.signature === signature;
-    if (last?.settled && isSame) {
-      this.files.set(file, last);
-      return;
-    }
     const reading = await readText(join(this.#root, file));
     if (reading === 'gone') return;
     if ('problem' in reading) return this.#unreadable(file, named.label, reading.problem);
+    const fingerprint = hash('sha256', reading.text);
+    const last = this.#last.get(file);
+    if (last?.fingerprint === fingerprint) {
+      this.files.set(file, last);
+      return;
+    }
     const { conditions, problems } = parseRuleFile(reading.text);
     const ofFile = problems.map((problem) => ({ file, ...problem }));
-    const fingerprint = hash('sha256', reading.text);
-    this.files.set(file, { ...named, signature, settled: isSame, fingerprint, conditions, problems: ofFile });
+    this.files.set(file, { ...named, fingerprint, conditions, problems: ofFile });
   }
 
   #unreadable(file: string, label: string, fault: string): void {
     const problem = `${fault}; its label stays as it is`;
-    const found = { label, signature: '', settled: false, fingerprint: `! ${fault}`, conditions: undefined };
+    const found = { label, fingerprint: `! ${fault}`, conditions: undefined };
     this.files.set(file, { ...found, problems: [{ file, problem }] });
   }
 
@@ -196,7 +191,7 @@ class Visit implements Look {
 
 async function statOf(path: string): Promise<Stat> {
   try {
-    return await stat(path, { bigint: true });
+    return await stat(path);
   } catch (error) {
     const code = errorCode(error);
     return code === 'ENOENT' ? 'gone' : { problem: `cannot be read (${code})` };
