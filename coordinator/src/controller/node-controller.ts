@@ -129,13 +129,17 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   }
 
   async #observeRest(): Promise<void> {
-    const { mayDecide, clock, logger } = this.#options;
+    const { mayDecide, evaluator, clock, logger } = this.#options;
     const slices = new Slices(clock);
     for (const name of this.#unobserved) {
       await slices.pause();
-      if (mayDecide()) guarded(logger, 'a node', () => this.#observe(name));
+      guarded(logger, 'a node', () => (mayDecide() ? this.#observe(name) : evaluator.changed(name)));
       this.#unobserved.delete(name);
     }
+  }
+
+  #catchUp(name: string): void {
+    if (this.#unobserved.has(name)) this.#observe(name);
   }
 
   #observe(name: string): void {
@@ -170,7 +174,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   /** The plan for a node now; without a part where the Node is as it should be. Changes nothing. */
   prepare(name: string): PreparedPlan | undefined {
     const { evaluator, mayDecide } = this.#options;
-    if (mayDecide() && this.#unobserved.has(name)) this.#observe(name);
+    if (mayDecide()) this.#catchUp(name);
     const decision = mayDecide() ? evaluator.decide(name) : undefined;
     if (!decision) return undefined;
     const { uid, resourceVersion } = decision.node;
@@ -192,6 +196,8 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const answer = fleet.observe(written);
     evaluator.wrote(decision, answer);
     fleet.written(answer);
+    // The places that the request held are free from now on: what the Node shows has to be counted.
+    this.#catchUp(before.name);
     if (isOlderVersion(answer.resourceVersion, before.resourceVersion)) this.#options.historyWentBack();
     // Not the Node as it is known by now: the watch may have delivered a newer version before the answer came. For people,
     // what the answer does not show is as it was.
