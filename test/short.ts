@@ -55,7 +55,8 @@ export const SHORT: Readonly<Record<string, string>> = {
   'agent/src/probes/hostile-answers.test.ts': 'SECURITY: answers of services',
   'coordinator/src/ingest/hostile-bytes.test.ts': 'SECURITY: bytes to the listener for reports',
   'coordinator/src/ingest/report-schema.hostile.test.ts': 'SECURITY: reports',
-  'coordinator/src/scheduler/extender/extender-server.hostile.test.ts': 'SECURITY: bytes to the scheduler extender',
+  'packages/scheduler-extender/src/extender/extender-server.hostile.test.ts':
+    'SECURITY: bytes to the scheduler extender',
   'packages/common/src/observability-server.hostile.test.ts': 'SECURITY: bytes to the health listener',
   'test/model/histories.test.ts': 'random histories of everything that decides about a key',
   'test/browser/page.test.ts': 'the page in a browser',

@@ -14,8 +14,8 @@ import { openApiAccess } from './kube/open-api-access.ts';
 import { type CoordinatorConfig, loadConfig, loadEnvironment, PROGRAM_NAME } from './model/config.ts';
 import { settingsWithoutEffect } from './model/device-fields.ts';
 import { KeyRegistry } from './model/keys/key-registry.ts';
-import { readClientCas } from './scheduler/scheduling.ts';
 import { CertificateHolder } from './tls/certificate-holder.ts';
+import { readClientCas } from './tls/client-cas.ts';
 import { FileCertificates } from './tls/file-certificates.ts';
 
 const { env } = process;

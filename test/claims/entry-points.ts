@@ -7,8 +7,8 @@ import { parseRuleFile } from '@rollcall/coordinator/decide/rules/parse-rule-fil
 import { parseJsonObject, readBearerToken } from '@rollcall/coordinator/ingest/report-handler.ts';
 import { parseReport } from '@rollcall/coordinator/ingest/report-schema.ts';
 import { isCanonicalToken, readClaims } from '@rollcall/coordinator/ingest/token-claims.ts';
-import { readArguments } from '@rollcall/coordinator/scheduler/extender/arguments.ts';
-import { readSchedulingPod } from '@rollcall/coordinator/scheduler/scoring/scheduling-pod.ts';
+import { readArguments } from '@rollcall/scheduler-extender/extender/arguments.ts';
+import { readSchedulingPod } from '@rollcall/scheduler-extender/scoring/scheduling-pod.ts';
 
 /** Where bytes of others enter the coordinator, and what is done with them before anything is decided. */
 export type EntryPoint = {
@@ -122,7 +122,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
     bounds: 'TOKEN_LENGTH_MAX',
   },
   {
-    file: 'coordinator/src/scheduler/extender/extender-server.ts',
+    file: 'packages/scheduler-extender/src/extender/extender-server.ts',
     routes: [
       '/scheduler/filter',
       '/scheduler/prioritize',
@@ -133,7 +133,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
     bounds: 'createLimitedServer and the next row',
   },
   {
-    file: 'coordinator/src/scheduler/extender/arguments.ts',
+    file: 'packages/scheduler-extender/src/extender/arguments.ts',
     bytesMax: 4 * 1024 * 1024,
     shapes: QUESTIONS,
     feed: (input) => readSchedulingPod(readArguments(input, 300).pod, PLACING),

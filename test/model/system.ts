@@ -22,7 +22,6 @@ import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';
 import { KeyRegistry } from '@rollcall/coordinator/model/keys/key-registry.ts';
 import { gitpodServices, type ReadinessGate, type Service } from '@rollcall/coordinator/model/services.ts';
-import { Scheduling } from '@rollcall/coordinator/scheduler/scheduling.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
 import { listPoolLabels } from '@rollcall/coordinator/state/fleet.test-fixtures.ts';
 import { Fleet } from '@rollcall/coordinator/state/fleet.ts';
@@ -39,6 +38,7 @@ import { Ledger } from '@rollcall/coordinator/subscribers/ledger/ledger.ts';
 import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
 import { SkippedKeys } from '@rollcall/coordinator/write/skipped-keys.ts';
 import { WriteQueue } from '@rollcall/coordinator/write/write-queue.ts';
+import { Scheduling } from '@rollcall/scheduler-extender/scheduling.ts';
 import { ALLOWED_PREFIXES, POOL_LABEL, PROBES_PER_SECOND } from './node-services.ts';
 
 /** The one place that knows how the controller is built and driven. The rest of the model uses `Replica`. */

@@ -6,7 +6,9 @@ import { repositoryFiles } from './sources.ts';
 const WORDS_MAX = 500;
 
 const readmes = repositoryFiles().filter(({ path: name }) =>
-  /^(agent|coordinator|packages\/(common|console-page|kubectl-rollcall))\/(.*\/)?README\.md$/.test(name),
+  /^(agent|coordinator|packages\/(common|console-page|kubectl-rollcall|scheduler-extender))\/(.*\/)?README\.md$/.test(
+    name,
+  ),
 );
 
 test('every README of a room says what comes in, what goes out, and what the room never does', () => {

@@ -138,14 +138,9 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/decide',
     'coordinator/write',
   ],
-  'coordinator/scheduler/scoring': ['common', 'coordinator/model', 'coordinator/state'],
+  'scheduler-extender/scoring': ['common', 'coordinator/model', 'coordinator/state'],
   'coordinator/term/leader': ['common'],
-  'coordinator/scheduler/extender': [
-    'common',
-    'coordinator/tls',
-    'coordinator/scheduler/scoring',
-    'coordinator/term/leader',
-  ],
+  'scheduler-extender/extender': ['common', 'coordinator/tls', 'scheduler-extender/scoring', 'coordinator/term/leader'],
   'coordinator/answer/console': [
     'common',
     'coordinator/term/leader',
@@ -173,7 +168,7 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/subscribers/ledger',
     'coordinator/answer/console',
   ],
-  'coordinator/scheduler': [
+  'scheduler-extender': [
     'common',
     'coordinator/model',
     'coordinator/term/leader',
@@ -181,8 +176,8 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/state',
     'coordinator/decide/labelers',
     'coordinator/decide',
-    'coordinator/scheduler/scoring',
-    'coordinator/scheduler/extender',
+    'scheduler-extender/scoring',
+    'scheduler-extender/extender',
   ],
 };
 
@@ -206,7 +201,7 @@ export const PURE_ROOMS: readonly string[] = [
   'coordinator/decide/intent',
   'coordinator/decide/rules',
   'coordinator/decide/guards',
-  'coordinator/scheduler/scoring',
+  'scheduler-extender/scoring',
 ];
 
 /** Where the process environment may be read. */

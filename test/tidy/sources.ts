@@ -36,11 +36,15 @@ export function importsOf({ text }: SourceFile): string[] {
   return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
 }
 
+/** The package that has rooms of its own. */
+const EXTENDER = /^packages\/scheduler-extender\//;
+const ROOMY = ['agent', 'coordinator', 'scheduler-extender'];
+
 /** The room of a repository path: `agent/probes`, `coordinator/decide/rules`, `coordinator` for its root, `common`. */
 export function roomOf(file: string): string {
-  const [top = '', second = '', ...rest] = file.split('/');
+  const [top = '', second = '', ...rest] = file.replace(EXTENDER, 'scheduler-extender/').split('/');
   if (top === 'packages') return second;
-  if ((top !== 'agent' && top !== 'coordinator') || second !== 'src') return top;
+  if (!ROOMY.includes(top) || second !== 'src') return top;
   for (let depth = rest.length - 1; depth > 0; depth -= 1) {
     const room = [top, ...rest.slice(0, depth)].join('/');
     if (room in ROOM_IMPORTS) return room;
@@ -51,7 +55,8 @@ export function roomOf(file: string): string {
 /** Resolves an import to a repository path; packages from outside give `undefined`. */
 export function resolveImport(file: string, specifier: string): string | undefined {
   if (specifier.startsWith('.')) return path.posix.join(path.posix.dirname(file), specifier);
-  const own = /^@rollcall\/(common|agent|coordinator)\/(.+)$/.exec(specifier);
+  const own = /^@rollcall\/(common|agent|coordinator|scheduler-extender)\/(.+)$/.exec(specifier);
   if (!own) return undefined;
-  return own[1] === 'common' ? `packages/common/src/${own[2]}` : `${own[1]}/src/${own[2]}`;
+  const isPackage = own[1] === 'common' || own[1] === 'scheduler-extender';
+  return `${isPackage ? 'packages/' : ''}${own[1]}/src/${own[2]}`;
 }

@@ -77,7 +77,14 @@ describe('rooms', () => {
     );
     const nested = Object.keys(ROOM_IMPORTS).filter((room) => room.startsWith('coordinator/'));
     rooms.push(...nested.map((room) => room.replace('coordinator/', 'coordinator/src/')));
-    rooms.push('agent', 'coordinator', 'packages/common', 'packages/console-page', 'test');
+    rooms.push(
+      'agent',
+      'coordinator',
+      'packages/common',
+      'packages/console-page',
+      'packages/scheduler-extender',
+      'test',
+    );
     expect(rooms.filter((room) => !existsSync(path.join(ROOT, room, 'README.md')))).toEqual([]);
   });
 });

@@ -36,7 +36,7 @@ export type ConsoleOptions = {
   serviceRegistry: ServiceRegistry;
   rules: RuleDirectory | undefined;
   /** Explains what kube-scheduler would be answered about a pod, node by node. */
-  scheduling: { explain(pod: unknown, names: readonly string[]): Generator<undefined, { nodes: object[] }> };
+  explainPod: (pod: unknown, names: readonly string[]) => Promise<Generator<undefined, { nodes: object[] }>>;
   ledger: Ledger;
   news: FleetNews;
   replica: () => ReplicaDocument;
@@ -66,7 +66,7 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
     services,
     serviceRegistry,
     rules,
-    scheduling,
+    explainPod,
     ledger,
     news,
     replica,
@@ -106,7 +106,7 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
     schedule: async ({ namespace, name }) => {
       const pod = await readPod(client, namespace, name);
       if (!pod) return undefined;
-      const explained = scheduling.explain(pod, nodes.names());
+      const explained = await explainPod(pod, nodes.names());
       const { nodes: items, ...head } = await new Slices().run(explained);
       return { head: { replica: replica(), ...head }, list: 'nodes', items };
     },

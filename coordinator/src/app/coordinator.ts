@@ -83,7 +83,7 @@ async function lead(context: ReplicaContext, replica: Replica, { tls }: Listener
   const term = leadershipState.begin();
   const { signal } = term;
   controller.beginTerm();
-  scheduling.beginTerm();
+  scheduling?.beginTerm();
   tls?.lead();
   watches.relist(FRESH_LIST_MS);
   await until(() => watches.current(), clock, signal);

@@ -8,7 +8,7 @@ import { IngestMetrics } from '../ingest/metrics.ts';
 import { openReports, type ReportHandling, type ReportsListener } from '../ingest/reports.ts';
 import { listenAddress } from '../model/config.ts';
 import type { BoundAddress } from '../model/urls.ts';
-import { openExtender } from '../scheduler/scheduling.ts';
+import type { CertificateHolder } from '../tls/certificate-holder.ts';
 import { CertificateMetrics } from '../tls/metrics.ts';
 import { prepareReportsTls } from '../tls/reports-tls.ts';
 import type { Watches } from '../watch/watches.ts';
@@ -27,7 +27,7 @@ export type Listeners = Awaited<ReturnType<typeof openListeners>>;
 /** Opens the listeners. Those that open before the election may receive requests before there is a leader. */
 export async function openListeners(context: ReplicaContext, replica: Replica, life: Lifecycle) {
   const { config, environment, client, fence, leadershipState, clock, random, signal, logger, registry } = context;
-  const { nodes, evaluator, labelerOptions, services, serviceRegistry, rules, scheduling, ledger, news } = replica;
+  const { nodes, evaluator, labelerOptions, services, serviceRegistry, rules, explainPod, ledger, news } = replica;
   const { health, readiness, beat } = createHealth({ writer: replica.writer, watches: replica.watches, clock, signal });
   const listen = await openObservability(config.listen, { health, readiness, registry }, life);
   warnOfOpenConsole(context);
@@ -39,7 +39,7 @@ export async function openListeners(context: ReplicaContext, replica: Replica, l
     services,
     serviceRegistry,
     rules,
-    scheduling,
+    explainPod,
     ledger,
     news,
     replica: replica.replica,
@@ -71,10 +71,30 @@ export async function openListeners(context: ReplicaContext, replica: Replica, l
     reports = await openReports({ handling: handlingOf(context, replica), address, certificates });
     life.onStop('reports listener', reports.stop);
   }
+  const scheduler = await openScheduler(context, replica, certificates, life);
+  const addresses = {
+    listen,
+    console: console ? textOf(console) : 'off',
+    reports: reports?.address,
+    scheduler,
+  };
+  return { tls, reports, scheduler, console, beat, addresses };
+}
+
+/** Opens the scheduler extender where it is switched on. */
+async function openScheduler(
+  { config, environment, leadershipState, clock, logger, registry }: ReplicaContext,
+  { scheduling }: Replica,
+  certificates: CertificateHolder | undefined,
+  life: Lifecycle,
+) {
+  const address = listenAddress(config.schedulerListen);
+  if (!address || !scheduling) return undefined;
+  const { openExtender } = await import('@rollcall/scheduler-extender/scheduling.ts');
   const extender = {
     config,
     ownNamespace: environment.ownNamespace,
-    address: listenAddress(config.schedulerListen),
+    address,
     scheduling,
     leads: () => leadershipState.mayDecide() && leadershipState.leads(),
     leaderUrl: () => leadershipState.leaderSchedulerUrl(),
@@ -83,14 +103,7 @@ export async function openListeners(context: ReplicaContext, replica: Replica, l
     logger,
     registry,
   };
-  const scheduler = await openExtender(extender, life);
-  const addresses = {
-    listen,
-    console: console ? textOf(console) : 'off',
-    reports: reports?.address,
-    scheduler,
-  };
-  return { tls, reports, scheduler, console, beat, addresses };
+  return openExtender(extender, life);
 }
 
 /** How reports are answered. */

@@ -1,7 +1,7 @@
 import type { Registry } from '@rollcall/common/metrics.ts';
+import { createExtenderMetrics } from '@rollcall/scheduler-extender/extender/metrics.ts';
 import { IngestMetrics } from '../ingest/metrics.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
-import { createExtenderMetrics } from '../scheduler/extender/metrics.ts';
 import { registerFleetMetrics, registerGateMetric } from '../state/metrics.ts';
 import { createEventMetrics } from '../subscribers/events/metrics.ts';
 import { createEvictionMetrics } from '../subscribers/eviction/metrics.ts';

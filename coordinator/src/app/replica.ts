@@ -11,7 +11,6 @@ import { openRules } from '../decide/rules/files/rule-directory.ts';
 import type { RuleSet } from '../decide/rules/rule-set.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { asksFor } from '../model/services.ts';
-import { Scheduling } from '../scheduler/scheduling.ts';
 import { Fleet } from '../state/fleet.ts';
 import { Holds } from '../state/holds/holds.ts';
 import { registerFleetMetrics } from '../state/metrics.ts';
@@ -112,7 +111,11 @@ export async function createReplica(context: ReplicaContext) {
     evaluator.hint(node);
     writer.add(node);
   };
-  const scheduling = new Scheduling({ config, fleet, evaluator, services, clock });
+  const newScheduling = async () => {
+    const { Scheduling } = await import('@rollcall/scheduler-extender/scheduling.ts');
+    return new Scheduling({ config, fleet, evaluator, services, clock });
+  };
+  const scheduling = config.schedulerListen === 'off' ? undefined : await newScheduling();
   const ledger = new Ledger({
     record: (node) => fleet.record(node),
     facts: (node) => {
@@ -141,7 +144,7 @@ export async function createReplica(context: ReplicaContext) {
     withheld: (...asked) => evaluator.withheld(...asked),
     mustYield: () => writer.waiting > 0,
     onChanged: (node) => {
-      scheduling.changed(node);
+      scheduling?.changed(node);
       changedNodes.add(node);
     },
     onRestart: () => {
@@ -169,7 +172,7 @@ export async function createReplica(context: ReplicaContext) {
     nodeServiceHandlers: serviceRegistry.handlers,
     holds,
     wholeNodes: () => wholeNodes,
-    workspacePodHandlers: config.schedulerListen === 'off' ? undefined : scheduling.podHandlers,
+    workspacePodHandlers: scheduling?.podHandlers,
     onRecovered: (outageMs) => {
       if (outageMs >= OUTAGE_MS) fleet.recovered();
     },
@@ -283,6 +286,9 @@ export async function createReplica(context: ReplicaContext) {
     rulesChanged,
     ownersChanged: () => ownersChanged(),
     scheduling,
+    /** Every node's verdict and score for a pod, for people. */
+    explainPod: async (pod: unknown, names: readonly string[]) =>
+      (scheduling ?? (await newScheduling())).explain(pod, names),
     ledger,
     news,
     replica,
@@ -300,7 +306,7 @@ export async function createReplica(context: ReplicaContext) {
       if (fleet.listedOrigins.revision !== listedRevision) ownersChanged();
       listedRevision = fleet.listedOrigins.revision;
       controller.tick();
-      for (const node of scheduling.hintsDue()) hint(node);
+      for (const node of scheduling?.hintsDue() ?? []) hint(node);
       for (const status of statuses) void status.tick();
       announcer.guards(fleet.term, evaluator.guards());
     },

@@ -1,5 +1,5 @@
 import { REGISTRY_FACADE, readyLabel, WS_DAEMON } from '@rollcall/common/well-known.ts';
-import type { Placing } from '../../model/placing.ts';
+import type { Placing } from '@rollcall/coordinator/model/placing.ts';
 import type { Load } from './assumptions.ts';
 import type { Limits, RequiredService, SchedulableNode } from './schedulable-node.ts';
 import type { SchedulingPod } from './scheduling-pod.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { REGISTRY_FACADE, readyLabel, WORKSPACE_NODE_LABELS, WS_DAEMON } from '@rollcall/common/well-known.ts';
-import type { ScoreWeights } from '../../model/score-weights.ts';
-import type { Resources } from '../../state/resources.ts';
+import type { ScoreWeights } from '@rollcall/coordinator/model/score-weights.ts';
+import type { Resources } from '@rollcall/coordinator/state/resources.ts';
 import { Assumptions, type Load } from './assumptions.ts';
 import { type Refusal, refusalOf } from './rules.ts';
 import { type Limits, type NodeLoad, placeOn, type SchedulableNode } from './schedulable-node.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { Resources } from '../../state/resources.ts';
+import type { Resources } from '@rollcall/coordinator/state/resources.ts';
 import type { SchedulingPod } from './scheduling-pod.ts';
 
 /** kube-scheduler's default `bindTimeout`: how long it waits for what a binding needs, such as a volume. */

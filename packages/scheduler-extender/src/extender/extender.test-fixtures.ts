@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '@rollcall/common/clock.ts';
 import { listen } from '@rollcall/common/http-server.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
-import { DEFAULT_SCORE_WEIGHTS } from '../../model/score-weights.ts';
+import { DEFAULT_SCORE_WEIGHTS } from '@rollcall/coordinator/model/score-weights.ts';
 import { ExtenderService } from '../scoring/extender-service.ts';
 import type { SchedulableNode } from '../scoring/schedulable-node.ts';
 import { LIMITS, WORKSPACES } from '../scoring/scheduler.test-fixtures.ts';

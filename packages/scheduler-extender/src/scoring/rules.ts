@@ -1,5 +1,5 @@
 import { WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
-import { formatSelector, selects } from '../../model/label-selector.ts';
+import { formatSelector, selects } from '@rollcall/coordinator/model/label-selector.ts';
 import { type Limits, type NodeLoad, type RequiredService, removalTaint } from './schedulable-node.ts';
 import type { SchedulingPod, WorkspaceKind } from './scheduling-pod.ts';
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { BodyReader, BodyRefusal, ClientGoneError } from '@rollcall/common/http-body.ts';
-import { askLeader, isForwarded, type Leader } from '../../term/leader/ask-leader.ts';
+import { askLeader, isForwarded, type Leader } from '@rollcall/coordinator/term/leader/ask-leader.ts';
 import type { Refusal } from '../scoring/rules.ts';
 import type { SchedulingPod } from '../scoring/scheduling-pod.ts';
 import { type ExtenderArguments, readArguments } from './arguments.ts';

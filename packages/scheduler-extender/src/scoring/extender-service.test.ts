@@ -1,7 +1,7 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import { DEFAULT_SCORE_WEIGHTS } from '@rollcall/coordinator/model/score-weights.ts';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { DEFAULT_SCORE_WEIGHTS } from '../../model/score-weights.ts';
 import { ExtenderService } from './extender-service.ts';
 import type { SchedulableNode } from './schedulable-node.ts';
 import { busy, HEADLESS, LIMITS, node, REGULAR, service, workspacePod } from './scheduler.test-fixtures.ts';

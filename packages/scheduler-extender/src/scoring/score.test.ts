@@ -1,6 +1,6 @@
+import { DEFAULT_SCORE_WEIGHTS } from '@rollcall/coordinator/model/score-weights.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_SCORE_WEIGHTS } from '../../model/score-weights.ts';
 import { placeOn, type SchedulableNode } from './schedulable-node.ts';
 import { busy, LIMITS, load, node, service, workspacePod } from './scheduler.test-fixtures.ts';
 import { bestOf, explainTerms, SCORE_TERMS, scoresOf, worthOf } from './score.ts';

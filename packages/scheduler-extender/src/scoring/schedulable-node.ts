@@ -1,7 +1,7 @@
-import type { LabelSelector } from '../../model/label-selector.ts';
-import type { Taint } from '../../state/observed-node.ts';
-import type { ObservedWorkspacePod } from '../../state/observed-workspace.ts';
-import type { Resources } from '../../state/resources.ts';
+import type { LabelSelector } from '@rollcall/coordinator/model/label-selector.ts';
+import type { Taint } from '@rollcall/coordinator/state/observed-node.ts';
+import type { ObservedWorkspacePod } from '@rollcall/coordinator/state/observed-workspace.ts';
+import type { Resources } from '@rollcall/coordinator/state/resources.ts';
 import type { Load } from './assumptions.ts';
 
 /** A service that workspaces need on their node. */

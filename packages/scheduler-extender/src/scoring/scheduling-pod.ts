@@ -1,6 +1,6 @@
-import { selects } from '../../model/label-selector.ts';
-import type { Placing } from '../../model/placing.ts';
-import { type Resources, requestsOf } from '../../state/resources.ts';
+import { selects } from '@rollcall/coordinator/model/label-selector.ts';
+import type { Placing } from '@rollcall/coordinator/model/placing.ts';
+import { type Resources, requestsOf } from '@rollcall/coordinator/state/resources.ts';
 
 /** What kind of node a workspace needs. `any`: its pod does not say, and a node of either kind will do. */
 export type WorkspaceKind = 'regular' | 'headless' | 'any';

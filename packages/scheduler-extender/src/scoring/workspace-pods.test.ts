@@ -1,5 +1,5 @@
+import { observeWorkspacePod } from '@rollcall/coordinator/state/observed-workspace.ts';
 import { expect, test } from 'vitest';
-import { observeWorkspacePod } from '../../state/observed-workspace.ts';
 import { countWorkspaces, placeOn } from './schedulable-node.ts';
 import { node } from './scheduler.test-fixtures.ts';
 

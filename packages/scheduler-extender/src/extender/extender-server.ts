@@ -6,9 +6,9 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import { problemTitle } from '@rollcall/common/problem.ts';
 import { readTarget } from '@rollcall/common/request-target.ts';
 import { refuseUnreadable } from '@rollcall/common/unreadable-request.ts';
-import type { CertificateHolder, KeyPair } from '../../tls/certificate-holder.ts';
-import { parseCertificate } from '../../tls/certificate-info.ts';
-import { createLimitedServer, type LimitedConnection } from '../../tls/limited-server.ts';
+import type { CertificateHolder, KeyPair } from '@rollcall/coordinator/tls/certificate-holder.ts';
+import { parseCertificate } from '@rollcall/coordinator/tls/certificate-info.ts';
+import { createLimitedServer, type LimitedConnection } from '@rollcall/coordinator/tls/limited-server.ts';
 import type { ExtenderMetrics, RequestVerb } from './metrics.ts';
 import { type ExtenderResponse, type Responder, refuse, type Verb } from './response.ts';
 

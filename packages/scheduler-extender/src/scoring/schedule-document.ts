@@ -1,4 +1,4 @@
-import type { ScoreWeights } from '../../model/score-weights.ts';
+import type { ScoreWeights } from '@rollcall/coordinator/model/score-weights.ts';
 import { type Refusal, refusalsOf } from './rules.ts';
 import type { Limits, NodeLoad } from './schedulable-node.ts';
 import type { SchedulingPod } from './scheduling-pod.ts';

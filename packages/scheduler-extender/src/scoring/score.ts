@@ -1,4 +1,4 @@
-import type { ScoreTermName, ScoreWeights } from '../../model/score-weights.ts';
+import type { ScoreTermName, ScoreWeights } from '@rollcall/coordinator/model/score-weights.ts';
 import type { Limits, NodeLoad } from './schedulable-node.ts';
 import type { SchedulingPod } from './scheduling-pod.ts';
 

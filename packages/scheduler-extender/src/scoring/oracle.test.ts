@@ -1,6 +1,6 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import { DEFAULT_SCORE_WEIGHTS } from '@rollcall/coordinator/model/score-weights.ts';
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_SCORE_WEIGHTS } from '../../model/score-weights.ts';
 import { ExtenderService } from './extender-service.ts';
 import type { RequiredService, SchedulableNode } from './schedulable-node.ts';
 import { busy, node, REGULAR, service, workspacePod } from './scheduler.test-fixtures.ts';

@@ -9,49 +9,19 @@ import { Registry } from '@rollcall/common/metrics.ts';
 import { Slices } from '@rollcall/common/slices.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { coordinatorServerName } from '@rollcall/common/well-known.ts';
+import type { Evaluator } from '@rollcall/coordinator/decide/evaluator.ts';
+import { snapshot } from '@rollcall/coordinator/decide/readiness/readiness.test-fixtures.ts';
+import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';
+import { serviceOf } from '@rollcall/coordinator/model/services.test-fixtures.ts';
+import type { Fleet } from '@rollcall/coordinator/state/fleet.ts';
+import type { ObservedNode } from '@rollcall/coordinator/state/observed-node.ts';
+import { observeWorkspacePod } from '@rollcall/coordinator/state/observed-workspace.ts';
+import { createAuthority, issueLeaf } from '@rollcall/coordinator/tls/certificate-authority.ts';
+import { CertificateHolder, type KeyPair } from '@rollcall/coordinator/tls/certificate-holder.ts';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { Evaluator } from '../decide/evaluator.ts';
-import { snapshot } from '../decide/readiness/readiness.test-fixtures.ts';
-import type { CoordinatorConfig } from '../model/config.ts';
-import { serviceOf } from '../model/services.test-fixtures.ts';
-import type { Fleet } from '../state/fleet.ts';
-import type { ObservedNode } from '../state/observed-node.ts';
-import { observeWorkspacePod } from '../state/observed-workspace.ts';
-import { createAuthority, issueLeaf } from '../tls/certificate-authority.ts';
-import { CertificateHolder, type KeyPair } from '../tls/certificate-holder.ts';
 import { ask, FILTER, PREDICATES, PRIORITIZE, workspaceJson } from './extender/extender.test-fixtures.ts';
-import { type ExtenderOptions, openExtender, readClientCas, Scheduling } from './scheduling.ts';
+import { type ExtenderOptions, openExtender, Scheduling } from './scheduling.ts';
 import { REGULAR, WORKSPACES, workspacePod } from './scoring/scheduler.test-fixtures.ts';
-
-describe('the CAs of clients', () => {
-  let dir: string;
-  let file: string;
-  beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'rollcall-client-cas-'));
-    file = join(dir, 'ca.crt');
-  });
-  afterEach(() => rm(dir, { recursive: true }));
-
-  const read = async (text: string) => {
-    await writeFile(file, text);
-    return readClientCas({ schedulerClientCaFile: file });
-  };
-
-  test('are read one by one', async () => {
-    const [a, b] = await Promise.all([createAuthority({ nowMs: Date.now() }), createAuthority({ nowMs: Date.now() })]);
-    expect(await read(a.cert + b.cert)).toEqual([a.cert, b.cert]);
-    expect(await read(`first\n${a.cert}second\n${b.cert}`)).toEqual([a.cert, b.cert]);
-    expect(readClientCas({ schedulerClientCaFile: undefined })).toBeUndefined();
-  });
-
-  test('are a wrong setting when there is none, when one is damaged, or when the file is missing', async () => {
-    const { cert, key } = await createAuthority({ nowMs: Date.now() });
-    for (const text of ['', 'garbage', key, cert + cert.replace(/^M/m, 'X'), `${cert}-----BEGIN CERTIFICATE-----\n`]) {
-      await expect(read(text)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
-    }
-    expect(() => readClientCas({ schedulerClientCaFile: join(dir, 'none') })).toThrow(/cannot read/);
-  });
-});
 
 describe('the pods of workspaces', () => {
   let scheduling: Scheduling;
@@ -388,8 +358,7 @@ describe('the extender', () => {
     expect(statuses).toEqual([200, 200, 503]);
   });
 
-  test('that is switched off is none, and one that is open is closed with the program', async () => {
-    expect((await opened('me', { address: undefined })).bound).toBeUndefined();
+  test('is closed with the program', async () => {
     const { asked } = await opened('me');
     await life.stop();
     await expect(asked(FILTER)).rejects.toThrow('ECONNREFUSED');

@@ -1,9 +1,9 @@
+import type { EvaluatedNode } from '@rollcall/coordinator/decide/labelers/labeler.ts';
+import { snapshot } from '@rollcall/coordinator/decide/readiness/readiness.test-fixtures.ts';
+import type { ServiceReadiness } from '@rollcall/coordinator/decide/readiness/tracker.ts';
+import { serviceOf } from '@rollcall/coordinator/model/services.test-fixtures.ts';
+import type { ObservedNode } from '@rollcall/coordinator/state/observed-node.ts';
 import { describe, expect, test } from 'vitest';
-import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
-import { snapshot } from '../decide/readiness/readiness.test-fixtures.ts';
-import type { ServiceReadiness } from '../decide/readiness/tracker.ts';
-import { serviceOf } from '../model/services.test-fixtures.ts';
-import type { ObservedNode } from '../state/observed-node.ts';
 import { schedulableNode } from './scheduling.ts';
 
 const LABEL = 'gitpod.io/ws-daemon_ready_ns_default';

@@ -1,25 +1,23 @@
-import { readFileSync } from 'node:fs';
 import type { Clock } from '@rollcall/common/clock.ts';
-import { configInvalid } from '@rollcall/common/config/load.ts';
 import { closeServer, type ListenAddress, listen } from '@rollcall/common/http-server.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { coordinatorServerName } from '@rollcall/common/well-known.ts';
-import type { Evaluator } from '../decide/evaluator.ts';
-import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
-import { shownReady } from '../decide/shown-ready.ts';
-import type { CoordinatorConfig } from '../model/config.ts';
-import { parseScoreWeights } from '../model/score-weights.ts';
-import type { Service } from '../model/services.ts';
-import type { Fleet } from '../state/fleet.ts';
-import { NodeIndexer } from '../state/node-indexer.ts';
-import type { ObservedNode } from '../state/observed-node.ts';
-import type { ObservedWorkspacePod } from '../state/observed-workspace.ts';
-import { allocatableResources } from '../state/resources.ts';
-import type { Leader } from '../term/leader/ask-leader.ts';
-import type { CertificateHolder } from '../tls/certificate-holder.ts';
-import { parseCertificate } from '../tls/certificate-info.ts';
+import type { Evaluator } from '@rollcall/coordinator/decide/evaluator.ts';
+import type { EvaluatedNode } from '@rollcall/coordinator/decide/labelers/labeler.ts';
+import { shownReady } from '@rollcall/coordinator/decide/shown-ready.ts';
+import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';
+import { parseScoreWeights } from '@rollcall/coordinator/model/score-weights.ts';
+import type { Service } from '@rollcall/coordinator/model/services.ts';
+import type { Fleet } from '@rollcall/coordinator/state/fleet.ts';
+import { NodeIndexer } from '@rollcall/coordinator/state/node-indexer.ts';
+import type { ObservedNode } from '@rollcall/coordinator/state/observed-node.ts';
+import type { ObservedWorkspacePod } from '@rollcall/coordinator/state/observed-workspace.ts';
+import { allocatableResources } from '@rollcall/coordinator/state/resources.ts';
+import type { Leader } from '@rollcall/coordinator/term/leader/ask-leader.ts';
+import type { CertificateHolder } from '@rollcall/coordinator/tls/certificate-holder.ts';
+import { readClientCas } from '@rollcall/coordinator/tls/client-cas.ts';
 import { createExtenderServer } from './extender/extender-server.ts';
 import { createExtenderMetrics } from './extender/metrics.ts';
 import { createForward, createResponder } from './extender/responder.ts';
@@ -219,7 +217,7 @@ export type ExtenderOptions = {
   config: CoordinatorConfig;
   /** Namespace of the coordinator. */
   ownNamespace: string;
-  address: ListenAddress;
+  address: NonNullable<ListenAddress>;
   scheduling: Scheduling;
   /** Whether this replica answers itself. */
   leads: () => boolean;
@@ -233,14 +231,10 @@ export type ExtenderOptions = {
 };
 
 /** Opens the scheduler extender, until the program stops. Throws LISTEN_FAILED, and CONFIG_INVALID for its CA file. */
-export async function openExtender(
-  options: ExtenderOptions,
-  life: Lifecycle,
-): Promise<{ host: string; port: number } | undefined> {
+export async function openExtender(options: ExtenderOptions, life: Lifecycle): Promise<{ host: string; port: number }> {
   const { config, ownNamespace, address, scheduling, leads, leaderUrl, certificates, clock, logger, registry } =
     options;
   const metrics = createExtenderMetrics(registry);
-  if (!address) return undefined;
   const leader = (): Leader | undefined => {
     const url = leaderUrl();
     if (url === undefined) return undefined;
@@ -275,30 +269,6 @@ export async function openExtender(
   const bound = await listen(server, address);
   life.onStop('scheduler extender', () => closeServer(server, CLOSE_GRACE_MS));
   return bound;
-}
-
-/**
- * Whose certificates are good for clients, PEM, one by one; `undefined` where clients need none. Throws CONFIG_INVALID
- * for a file that cannot be read, holds none, or one that is damaged.
- */
-export function readClientCas({
-  schedulerClientCaFile: file,
-}: Pick<CoordinatorConfig, 'schedulerClientCaFile'>): string[] | undefined {
-  if (file === undefined) return undefined;
-  const flag = '--scheduler-client-ca-file';
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw configInvalid(flag, `cannot read ${file}`, cause);
-  }
-  const blocks = text.split(/(?=-----BEGIN )/).filter((block) => block.startsWith('-----BEGIN '));
-  if (blocks.length === 0) throw configInvalid(flag, `${file} contains no PEM certificate`);
-  try {
-    return blocks.map((block) => parseCertificate(block).pem);
-  } catch (cause) {
-    throw configInvalid(flag, `${file} contains something other than PEM certificates`, cause);
-  }
 }
 
 type Known = {
