@@ -185,7 +185,7 @@ describe('a service that is there', () => {
     const changed = { services: [nodeService({ mode: 'Startup' })] };
     expect(whatIf({ services: [nodeService()] }, changed, situation)).toEqual({
       changes: [`label ${LABEL} true undefined`],
-      reasons: ['no pod of a is on the node'],
+      reasons: ['no pod on the node matches component=ws-daemon in default'],
     });
   });
 

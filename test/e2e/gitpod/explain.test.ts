@@ -99,7 +99,11 @@ describe('the page of a node', () => {
 
     await forceDelete(api, pod);
     const none = await untilExplained(rig, node.name, ({ services }) => services[0]?.pods.length === 0);
-    const missing = { stance: 'absent', reason: 'no pod of ws-daemon is on the node', since: key.since };
+    const missing = {
+      stance: 'absent',
+      reason: 'no pod on the node matches component=ws-daemon in default',
+      since: key.since,
+    };
     expect(keyIn(none, WS_DAEMON_READY)).toMatchObject(missing);
     expect(serviceIn(none, 'registry-facade').state).toBe('ready');
   });

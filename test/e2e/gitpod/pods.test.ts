@@ -110,7 +110,9 @@ describe('the label goes', () => {
     const fromMs = performance.now();
     await forceDelete(api(), firstPod(node, 'ws-daemon'), namespace);
     await rig.history.until(node.name, label, undefined);
-    expect((await shownService(rig, node.name, 'ws-daemon')).reason).toBe('no pod of ws-daemon is on the node');
+    expect((await shownService(rig, node.name, 'ws-daemon')).reason).toBe(
+      `no pod on the node matches component=ws-daemon in ${namespace}`,
+    );
     await addServicePod(api(), node, 'ws-daemon', 'replacement', { namespace });
     await rig.history.until(node.name, label, 'true');
     expect(rig.history.since(fromMs, label, node.name)).toHaveLength(2);
@@ -122,7 +124,7 @@ describe('the label goes', () => {
     await rig.history.until(node.name, label, undefined);
     await forceDelete(api(), 'replacement', namespace);
     const reason = async () => (await shownService(rig, node.name, 'ws-daemon')).reason;
-    await expect.poll(reason).toBe('no pod of ws-daemon is on the node');
+    await expect.poll(reason).toBe(`no pod on the node matches component=ws-daemon in ${namespace}`);
     expect(rig.history.labels(node.name)).not.toHaveProperty([label]);
   });
 

@@ -79,9 +79,9 @@ export class HoldStage {
     return (await this.api.get<KubeObject & { status?: HoldStatus }>(`${NODE_HOLDS}/${name}`)).status ?? {};
   }
 
-  /** The condition Accepted, as `STATUS REASON`; empty where there is none yet. */
-  async accepted(name: string): Promise<string> {
-    const found = (await this.status(name)).conditions?.find(({ type }) => type === 'Accepted');
+  /** The condition Ready, as `STATUS REASON`. */
+  async inForce(name: string): Promise<string> {
+    const found = (await this.status(name)).conditions?.find(({ type }) => type === 'Ready');
     return found ? `${found.status} ${found.reason}` : '';
   }
 

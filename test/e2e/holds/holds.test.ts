@@ -87,12 +87,12 @@ describe('a node of Karpenter', () => {
 });
 
 describe('a NodeHold', () => {
-  test('counts the nodes that it holds, and says that it is accepted', async () => {
+  test('counts the nodes that it holds, and says that it is in force', async () => {
     const nodes = [await stage.node(), await stage.node()];
     await stage.hold('counted', { counted: 'true' });
     for (const node of [...nodes, nodes[0] ?? '']) await stage.pod(node, { counted: 'true' });
     await waitFor('the count', async () => (await stage.status('counted')).nodesHeld === 2, { timeoutMs: 30_000 });
-    expect(await stage.accepted('counted')).toBe('True Accepted');
+    expect(await stage.inForce('counted')).toBe('True InForce');
     const shown = await stage.embedded.controlPlane.kubectl(['get', 'nh', 'counted']);
     expect(shown).toMatch(/NAMESPACE +NODES +ACCEPTED/);
     expect(shown).toMatch(/batch +2 +True/);

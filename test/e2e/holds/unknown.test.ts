@@ -85,7 +85,7 @@ test('a NodeHold with a field of a later version keeps the nodes until it is und
   const pod = await stage.pod(kept, { later: 'true' });
   await stage.until(kept, 'true');
   await edit({ until: 'noon' });
-  const isRefused = async () => (await stage.accepted('later')) === 'False UnknownField';
+  const isRefused = async () => (await stage.inForce('later')) === 'False UnknownField';
   await waitFor('the refusal', isRefused, { timeoutMs: 30_000 });
   await stage.remove(pod);
   const reasonOn = async (node: string) => {
@@ -111,9 +111,9 @@ describe('a NodeHold whose pods may not be watched', () => {
     await stage.whileDown(() => allowPods(['default', 'rollcall', 'batch']));
     await createPod(stage.api, { namespace: 'secret', name: 'hidden', nodeName: hidden, labels: { keep: 'true' } });
     await stage.hold('secret', { keep: 'true' }, 'secret');
-    const isRefused = async () => (await stage.accepted('secret')) === 'False NotPermitted';
+    const isRefused = async () => (await stage.inForce('secret')) === 'False NotPermitted';
     await waitFor('the refusal', isRefused, { timeoutMs: 30_000 });
-    expect(await stage.accepted('batch')).toBe('True Accepted');
+    expect(await stage.inForce('batch')).toBe('True InForce');
     await stage.pod(other);
     await stage.until(other, 'true');
     await stage.remove(pod);
@@ -129,7 +129,7 @@ describe('a NodeHold whose pods may not be watched', () => {
     // A refused watch is tried again after 30 s.
     await stage.until(hidden, 'true', undefined, 60_000);
     await stage.until(left, undefined);
-    const isAccepted = async () => (await stage.accepted('secret')) === 'True Accepted';
+    const isAccepted = async () => (await stage.inForce('secret')) === 'True InForce';
     await waitFor('it to be accepted', isAccepted, { timeoutMs: 30_000 });
   }, 180_000);
 });

@@ -122,7 +122,7 @@ test('B-9 a label that is there with another value is not adopted: reported, lef
   await stage.pool('b9', { tier: 'theirs', free: '1' });
   await stage.until(node, { labels: { tier: 'mine', free: '1' }, managed: ['free'] });
   const { conditions } = await stage.untilStatus('b9', ({ nodesInConflict }) => nodesInConflict === 1);
-  expect(conditions.find(({ type }) => type === 'Ready')?.message).toContain(`tier on ${node}`);
+  expect(conditions.find(({ type }) => type === 'NodesLabelled')?.message).toContain(`tier on ${node}`);
   await stage.removePool('b9');
   await stage.until(node, { labels: { tier: 'mine', free: undefined }, managed: undefined });
 });

@@ -98,7 +98,10 @@ describe('the status', () => {
     nodesLabelled: 11,
     nodesInConflict: 1,
     refusedKeys: [{ key: 'x.k8s.io/y', reason: 'is in the reserved domain k8s.io' }],
-    conditions: [condition('Accepted', 'True', 'Fine'), condition('Ready', 'False', '11 of 12 nodes have the labels')],
+    conditions: [
+      condition('Ready', 'True', 'Fine'),
+      condition('NodesLabelled', 'False', '11 of 12 nodes have the labels'),
+    ],
   };
 
   test('is written by the coordinator, which may write nothing else of the object', async () => {
@@ -123,7 +126,7 @@ describe('the status', () => {
     const [header, row] = (await cluster.controlPlane.kubectl(args))
       .split('\n')
       .map((line) => line.trim().split(/\s+/));
-    expect(header).toEqual(['NAME', 'POOL', 'NODES', 'LABELLED', 'ACCEPTED', 'READY', 'AGE']);
+    expect(header).toEqual(['NAME', 'POOL', 'NODES', 'LABELLED', 'IN-FORCE', 'NODES-LABELLED', 'AGE']);
     expect(row?.slice(0, 6)).toEqual(['shown', 'Shown_Pool', '12', '11', 'True', 'False']);
     const wide = await cluster.controlPlane.kubectl([...args, '-o', 'wide']);
     expect(wide).toContain('11 of 12 nodes have the labels');

@@ -48,7 +48,11 @@ test('a NodePoolLabels gives nodes its labels as long as it is there, without th
     nodesMatched: 1,
     refusedKeys: [{ key: 'k8s.io/x', reason: 'is in the reserved domain k8s.io' }],
   });
-  expect(status.conditions.map(({ type, status: is }) => `${type} ${is}`)).toEqual(['Accepted False', 'Ready True']);
+  expect(status.conditions.map(({ type, status: is }) => `${type} ${is}`)).toEqual([
+    'Ready False',
+    'Stalled True',
+    'NodesLabelled True',
+  ]);
   const event = await waitFor('the Event', async () => {
     const events = await stage.api.list<KubeObject & { reason: string; regarding: object }>(
       '/apis/events.k8s.io/v1/namespaces/rollcall/events',
@@ -84,7 +88,8 @@ test('of both kinds for one pool the older object counts, and the newer one take
   const taken = await untilStatus('shared', () => true);
   expect(taken.conditions.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
     'PoolTaken: The pool shared already has the NodePoolLabelSet shared, which is older',
-    'PoolTaken: It sets no labels',
+    'PoolTaken: The pool shared already has the NodePoolLabelSet shared, which is older',
+    'NotInForce: Not in force: The pool shared already has the NodePoolLabelSet shared, which is older',
   ]);
   const since = stage.states.mark(node);
   await stage.removePool('shared');

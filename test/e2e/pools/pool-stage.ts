@@ -152,7 +152,8 @@ export class PoolStage {
     let last: SetStatus | undefined;
     const check = async () => {
       last = (await this.readPool(name)).status;
-      return last !== undefined && isSo(last) ? last : undefined;
+      // Until a coordinator wrote it, it is the default of the CRD.
+      return last?.observedGeneration !== undefined && isSo(last) ? last : undefined;
     };
     return waitFor(`the status of ${name}`, check, { timeoutMs: 8000, everyMs: 50 }).catch((error: unknown) => {
       throw new Error(`${String(error)}; it is ${JSON.stringify(last)}`);

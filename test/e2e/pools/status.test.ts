@@ -46,23 +46,23 @@ test.concurrent('counts follow the nodes, and each condition has the time of its
   const nodes = [await stage.node('counts'), await stage.node('counts')];
   const full = await stage.untilStatus('counts', ({ nodesLabelled }) => nodesLabelled === 2);
   expect(full).toMatchObject({ nodesMatched: 2, nodesInConflict: 0, refusedKeys: [] });
-  const [accepted, ready] = full.conditions;
-  expect(accepted).toMatchObject({ type: 'Accepted', status: 'True', reason: 'Accepted', observedGeneration: 1 });
-  expect(ready).toMatchObject({ type: 'Ready', status: 'True', message: '2 of 2 nodes have the labels' });
+  const [inForce, labelled] = full.conditions;
+  expect(inForce).toMatchObject({ type: 'Ready', status: 'True', reason: 'InForce', observedGeneration: 1 });
+  expect(labelled).toMatchObject({ type: 'NodesLabelled', status: 'True', message: '2 of 2 nodes have the labels' });
 
   const foreign = await stage.node('counts', { tier: 'silver' });
   const conflict = await stage.untilStatus('counts', ({ nodesInConflict }) => nodesInConflict === 1);
   expect(conflict).toMatchObject({ nodesMatched: 3, nodesLabelled: 2 });
-  expect(conflict.conditions[0]).toEqual(accepted);
+  expect(conflict.conditions[0]).toEqual(inForce);
   const message = `2 of 3 nodes have the labels; others have set another value of tier on ${foreign}`;
-  expect(conflict.conditions[1]).toMatchObject({ type: 'Ready', status: 'False', reason: 'Conflict', message });
-  expect(conflict.conditions[1]?.lastTransitionTime).not.toBe(ready?.lastTransitionTime);
+  expect(conflict.conditions[1]).toMatchObject({ type: 'NodesLabelled', status: 'False', reason: 'Conflict', message });
+  expect(conflict.conditions[1]?.lastTransitionTime).not.toBe(labelled?.lastTransitionTime);
 
   await stage.relabel('counts', { zone: 'b' });
   const later = await stage.untilStatus('counts', ({ nodesLabelled }) => nodesLabelled === 3);
   expect(later).toMatchObject({ observedGeneration: 2, nodesInConflict: 0 });
   expect(later.conditions.map(({ observedGeneration }) => observedGeneration)).toEqual([2, 2]);
-  expect(later.conditions[0]?.lastTransitionTime).toBe(accepted?.lastTransitionTime);
+  expect(later.conditions[0]?.lastTransitionTime).toBe(inForce?.lastTransitionTime);
   await stage.api.delete(`/api/v1/nodes/${nodes[0]}`);
   await stage.edit(nodes[1] ?? '', { labels: { [POOL]: null } });
   await stage.untilStatus('counts', ({ nodesMatched, nodesLabelled }) => nodesMatched === 1 && nodesLabelled === 1);
@@ -92,7 +92,7 @@ test.concurrent('refused keys are told with reasons, at most 20 of them, by one 
   await stage.relabel('refused', { fine: '1' });
   const mended = await stage.untilStatus('refused', ({ observedGeneration }) => observedGeneration === 2);
   expect(mended.refusedKeys).toEqual([]);
-  expect(mended.conditions[0]).toMatchObject({ status: 'True', reason: 'Accepted' });
+  expect(mended.conditions[0]).toMatchObject({ status: 'True', reason: 'InForce' });
 });
 
 test.concurrent('of two sets for one pool the older counts, and the status of the other reports this until it is its turn', async () => {
@@ -105,7 +105,8 @@ test.concurrent('of two sets for one pool the older counts, and the status of th
   const taken = await stage.untilStatus('newer', () => true);
   expect(taken.conditions.map(({ status, reason }) => `${status} ${reason}`)).toEqual([
     'False PoolTaken',
-    'False PoolTaken',
+    'True PoolTaken',
+    'Unknown NotInForce',
   ]);
   expect(taken.conditions[0]?.message).toBe(
     'The pool Shared_Pool already has the NodePoolLabelSet older, which is older',

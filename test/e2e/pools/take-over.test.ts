@@ -91,9 +91,9 @@ describe('once it writes', () => {
     for (const node of ['gke', 'readme', 'both'])
       await stage.until(nameOf(node), { labels: LABELS, managed: ['environment', 'team'] });
     const { conditions } = await stage.untilStatus('pool-b1', ({ conditions: all }) => all.length > 0);
-    const ready = conditions.find(({ type }) => type === 'Ready');
-    expect(ready).toMatchObject({ status: 'False', reason: 'NodesInOtherPool' });
-    expect(ready?.message).toContain(`0 of 0 nodes have the labels; 1 more keep them`);
+    const labelled = conditions.find(({ type }) => type === 'NodesLabelled');
+    expect(labelled).toMatchObject({ status: 'False', reason: 'NodesInOtherPool' });
+    expect(labelled?.message).toContain(`0 of 0 nodes have the labels; 1 more keep them`);
     const events = async () =>
       (await stage.api.list<KubeObject & { reason?: string; involvedObject?: { name: string } }>('/api/v1/events'))
         .filter(({ reason }) => reason === 'NodesInOtherPool')

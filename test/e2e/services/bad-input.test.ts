@@ -85,7 +85,7 @@ describe('a NodeService is not ready, and says why, where', () => {
       'nowhere',
       checking({ pods: { namespace: 'default', selector: { matchLabels: { app: 'nowhere' } } } }),
     );
-    await untilReason('nowhere', /^no pod of nowhere is on the node$/);
+    await untilReason('nowhere', /^no pod on the node matches .* in .*$/);
     await remove('nowhere');
   });
 });

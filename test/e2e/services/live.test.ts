@@ -66,7 +66,7 @@ describe('a NodeService', () => {
     await soon('the label', async () => (await label()) === 'true');
     await soon('the status', async () => (await statusOf(embedded.controlPlane.api, 'mirror')).nodes?.ready === 1);
     expect(await conditionOf(embedded.controlPlane.api, 'mirror', 'Ready')).toBe(
-      'True InForce: Its keys are published',
+      'True InForce: Its checks decide about its keys',
     );
     expect(await conditionOf(embedded.controlPlane.api, 'mirror', 'NodesReady')).toBe(
       'True AllNodesReady: Ready on 1 of 1 nodes',

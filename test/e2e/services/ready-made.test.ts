@@ -76,7 +76,7 @@ describe.each(FILES)('%s', (file) => {
       const { name } = applied.metadata;
       const accepted = () => conditionOf(api, name, 'Ready');
       await waitFor('a status', async () => (await accepted()) !== '', { timeoutMs: 30_000 });
-      expect(await accepted()).toBe('True InForce: Its keys are published');
+      expect(await accepted()).toBe('True InForce: Its checks decide about its keys');
       expect(applied.spec.publish?.taint?.key ?? `readiness.k8s.io/${name}`).toBe(`readiness.k8s.io/${name}`);
       await api.delete(`${NODE_SERVICES}/${name}`);
       await waitFor('its end', async () =>

@@ -28,14 +28,29 @@ export const column = (name: string, type: string, jsonPath: string, description
   ...(priority > 0 ? { priority } : {}),
 });
 
+/** Whether an object is in force. */
+export const inForceColumn = column(
+  'In-Force',
+  'string',
+  '.status.conditions[?(@.type=="Ready")].status',
+  'Whether the object is in force.',
+);
+
 export const ofCondition = (type: string, field: string) => `.status.conditions[?(@.type=="${type}")].${field}`;
 
 /** Of an object; each kind has at most three. */
 const CONDITIONS_MAX = 8;
 
-/** The conditions of an object, in the form that Kubernetes has for them. */
-export const conditions = (description: string, types: string) => ({
-  description,
+const READY = 'Ready: the object is in force; False while it is refused, and Unknown until a coordinator has read it.';
+const STALLED =
+  'Stalled: the object is refused, and stays so until somebody changes something; there only while that is so.';
+
+/**
+ * The conditions of an object, in the form that Kubernetes has for them: the same for all kinds, and `nodes`, a condition
+ * about nodes and what it says, where the kind has one.
+ */
+export const conditions = (nodes?: { type: string; says: string }) => ({
+  description: `Conditions: Ready, Stalled${nodes ? ` and ${nodes.type}` : ''}.`,
   type: 'array',
   maxItems: CONDITIONS_MAX,
   'x-kubernetes-list-type': 'map',
@@ -44,7 +59,7 @@ export const conditions = (description: string, types: string) => ({
     type: 'object',
     required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
     properties: {
-      type: text(types, { maxLength: 316 }),
+      type: text([READY, STALLED, ...(nodes ? [`${nodes.type}: ${nodes.says}`] : [])].join(' '), { maxLength: 316 }),
       status: text('True, False or Unknown.', { enum: ['True', 'False', 'Unknown'] }),
       reason: text('Reason, as one word.', {
         maxLength: 1024,
@@ -63,7 +78,28 @@ export const conditions = (description: string, types: string) => ({
   },
 });
 
-export const observedGeneration = {
+/**
+ * The status of an object, with what it has until a coordinator wrote one: so that no tool takes an object that nothing has
+ * read for one that is in force.
+ */
+export const objectStatus = (properties: object) => ({
+  description: 'Observed state. Written by rollcall.',
+  type: 'object',
+  properties: { observedGeneration, ...properties },
+  default: {
+    conditions: [
+      {
+        type: 'Ready',
+        status: 'Unknown',
+        reason: 'Pending',
+        message: 'No coordinator of rollcall has read the object yet',
+        lastTransitionTime: '1970-01-01T00:00:00Z',
+      },
+    ],
+  },
+});
+
+const observedGeneration = {
   description: 'The metadata.generation that the status refers to.',
   type: 'integer',
   format: 'int64',
@@ -74,12 +110,30 @@ export const validation = (rule: string, message: string) => ({ rule, message })
 
 type Names = { kind: string; plural: string; singular: string; shortNames: string[] };
 
+/** Parts of every version of our CRDs that do not depend on the kind. `selectable`: fields for `--field-selector`. */
+export const servedVersion = (selectable: readonly string[]) => ({
+  served: true,
+  storage: true,
+  subresources: { status: {} },
+  selectableFields: selectable.map((jsonPath) => ({ jsonPath })),
+});
+
+/** `kubectl get rollcall` lists the objects of all kinds. */
+export const CATEGORIES = ['rollcall'];
+
 /** A CRD of rollcall's own group, for objects that are in no namespace and have a status. */
 export function clusterCrd(
   names: Names,
-  schema: { description: string; columns: object[]; validations?: object[]; spec: object; status: object },
+  schema: {
+    description: string;
+    columns: object[];
+    selectable: readonly string[];
+    validations?: object[];
+    spec: object;
+    status: object;
+  },
 ): ManifestObject {
-  const { description, columns, validations, spec, status } = schema;
+  const { description, columns, selectable, validations, spec, status } = schema;
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -87,13 +141,11 @@ export function clusterCrd(
     spec: {
       group: 'rollcall.dev',
       scope: 'Cluster',
-      names: { ...names, listKind: `${names.kind}List` },
+      names: { ...names, listKind: `${names.kind}List`, categories: CATEGORIES },
       versions: [
         {
           name: 'v1alpha1',
-          served: true,
-          storage: true,
-          subresources: { status: {} },
+          ...servedVersion(selectable),
           additionalPrinterColumns: columns,
           schema: {
             openAPIV3Schema: {

@@ -1,4 +1,4 @@
-import { clusterCrd, column, conditions, count, observedGeneration, ofCondition, text } from './crd-parts.ts';
+import { clusterCrd, column, conditions, count, inForceColumn, objectStatus, ofCondition, text } from './crd-parts.ts';
 import { labelSelector } from './label-selector.ts';
 
 /** Schema of the spec of a NodeHold. */
@@ -20,21 +20,16 @@ export const NODE_HOLD_SPEC = {
   },
 };
 
-const status = {
-  description: 'Observed state. Written by rollcall.',
-  type: 'object',
-  properties: {
-    observedGeneration,
-    nodesHeld: count('Number of nodes with such a pod.'),
-    conditions: conditions('Conditions: Accepted.', 'Accepted: rollcall keeps nodes with such pods.'),
-  },
-};
+const status = objectStatus({
+  nodesHeld: count('Number of nodes with such a pod.'),
+  conditions: conditions(),
+});
 
 const columns = [
   column('Namespace', 'string', '.spec.pods.namespace', 'Namespace of the pods.'),
   column('Nodes', 'integer', '.status.nodesHeld', 'Number of nodes with such a pod.'),
-  column('Accepted', 'string', ofCondition('Accepted', 'status'), 'Whether rollcall keeps nodes with such pods.'),
-  column('Message', 'string', ofCondition('Accepted', 'message'), 'Why the object is accepted or not.', 1),
+  inForceColumn,
+  column('Message', 'string', ofCondition('Ready', 'message'), 'Why the object is in force or not.', 1),
   column('Age', 'date', '.metadata.creationTimestamp', 'Time since the creation of the object.'),
 ];
 
@@ -44,6 +39,7 @@ export const NODE_HOLD_CRD = clusterCrd(
   {
     description: 'Pods that prevent autoscalers from removing their nodes.',
     columns,
+    selectable: ['.spec.pods.namespace'],
     spec: NODE_HOLD_SPEC,
     status,
   },

@@ -6,10 +6,11 @@ import {
   column,
   conditions,
   count,
+  inForceColumn,
   KEY_LENGTH_MAX,
   KEY_RULE,
   LABEL_VALUE,
-  observedGeneration,
+  objectStatus,
   ofCondition,
   text,
   validation,
@@ -121,34 +122,29 @@ export const NODE_SERVICE_SPEC = {
   },
 };
 
-const status = {
-  description: 'Observed state. Written by rollcall.',
-  type: 'object',
-  properties: {
-    observedGeneration,
-    nodes: {
-      description: 'Numbers of nodes.',
-      type: 'object',
-      required: ['selected', 'ready', 'notReady', 'unknown'],
-      properties: {
-        selected: count('On which the service belongs.'),
-        ready: count('On which the service is ready.'),
-        notReady: count('On which the service is not ready.'),
-        unknown: count('On which the readiness is unknown.'),
-      },
+const status = objectStatus({
+  nodes: {
+    description: 'Numbers of nodes.',
+    type: 'object',
+    required: ['selected', 'ready', 'notReady', 'unknown'],
+    properties: {
+      selected: count('On which the service belongs.'),
+      ready: count('On which the service is ready.'),
+      notReady: count('On which the service is not ready.'),
+      unknown: count('On which the readiness is unknown.'),
     },
-    ready: text('Nodes on which the service is ready, of those on which it belongs, such as 3/5.', { maxLength: 32 }),
-    published: text('The keys that nodes get for the service.', { maxLength: 4096 }),
-    conditions: conditions(
-      'Conditions: Ready and NodesReady.',
-      'Ready: the service is in force, and what it needs can be watched. NodesReady: the service is ready on every node on which it belongs.',
-    ),
   },
-};
+  ready: text('Nodes on which the service is ready, of those on which it belongs, such as 3/5.', { maxLength: 32 }),
+  published: text('The keys that nodes get for the service.', { maxLength: 4096 }),
+  conditions: conditions({
+    type: 'NodesReady',
+    says: 'the service is ready on every node on which it belongs; the message names the commonest reason, and a node.',
+  }),
+});
 
 const columns = [
   column('Ready', 'string', '.status.ready', 'Nodes on which the service is ready, of those on which it belongs.'),
-  column('In-Force', 'string', ofCondition('Ready', 'status'), 'Whether rollcall publishes the service.'),
+  inForceColumn,
   column(
     'Nodes-Ready',
     'string',
@@ -156,7 +152,13 @@ const columns = [
     'Whether the service is ready on every node on which it belongs.',
   ),
   column('Published', 'string', '.status.published', 'The keys that nodes get for the service.', 1),
-  column('Message', 'string', ofCondition('Ready', 'message'), 'Why the object is in force or not.', 1),
+  column(
+    'Message',
+    'string',
+    ofCondition('NodesReady', 'message'),
+    'Why the service is not in force, or not ready on nodes.',
+    1,
+  ),
   column('Age', 'date', '.metadata.creationTimestamp', 'Time since the creation of the object.'),
 ];
 
@@ -166,6 +168,7 @@ export const NODE_SERVICE_CRD = clusterCrd(
   {
     description: 'A service that must be up on a node for the node to do its job. Nodes show whether it is ready.',
     columns,
+    selectable: ['.spec.mode'],
     validations: [
       validation(
         'size(self.metadata.name) <= 63 || has(self.spec.publish)',

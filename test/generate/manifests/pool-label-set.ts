@@ -2,14 +2,17 @@ import { POOL_KEYS_LENGTH_MAX, POOL_LABELS_MAX } from '@rollcall/common/pool-lab
 import { POOL_LABEL_RESOURCES, type PoolLabelKind } from '@rollcall/coordinator/state/pool-label-sets.ts';
 import { cel } from './cel.ts';
 import {
+  CATEGORIES,
   column,
   conditions,
   count,
+  inForceColumn,
   KEY_LENGTH_MAX,
   KEY_RULE,
   LABEL_VALUE,
-  observedGeneration,
+  objectStatus,
   ofCondition,
+  servedVersion,
   text,
   validation,
 } from './crd-parts.ts';
@@ -56,45 +59,48 @@ const spec = {
   },
 };
 
-const status = {
-  description: 'Observed state. Written by rollcall.',
-  type: 'object',
-  properties: {
-    observedGeneration,
-    nodesMatched: count('Number of nodes of the pool.'),
-    nodesLabelled: count('Number of nodes of the pool that have all labels that can be set.'),
-    nodesInConflict: count(
-      'Number of nodes on which another client set one of the labels to another value, which stays.',
-    ),
-    refusedKeys: {
-      description: `Labels that are not set, the first ${REFUSED_KEYS_MAX} of them.`,
-      type: 'array',
-      maxItems: REFUSED_KEYS_MAX,
-      'x-kubernetes-list-type': 'atomic',
-      items: {
-        type: 'object',
-        required: ['key', 'reason'],
-        properties: {
-          key: text('Key of the label.', { maxLength: KEY_LENGTH_MAX }),
-          reason: text('Why the label is not set.', { maxLength: REASON_LENGTH_MAX }),
-        },
+const status = objectStatus({
+  nodesMatched: count('Number of nodes of the pool.'),
+  nodesLabelled: count('Number of nodes of the pool that have all labels that can be set.'),
+  nodesInConflict: count(
+    'Number of nodes on which another client set one of the labels to another value, which stays.',
+  ),
+  refusedKeys: {
+    description: `Labels that are not set, the first ${REFUSED_KEYS_MAX} of them.`,
+    type: 'array',
+    maxItems: REFUSED_KEYS_MAX,
+    'x-kubernetes-list-type': 'atomic',
+    items: {
+      type: 'object',
+      required: ['key', 'reason'],
+      properties: {
+        key: text('Key of the label.', { maxLength: KEY_LENGTH_MAX }),
+        reason: text('Why the label is not set.', { maxLength: REASON_LENGTH_MAX }),
       },
     },
-    conditions: conditions(
-      'Conditions: Accepted and Ready.',
-      'Accepted: every label can be set. Ready: every node of the pool has the labels.',
-    ),
   },
-};
+  conditions: conditions({ type: 'NodesLabelled', says: 'every node of the pool has the labels that can be set.' }),
+});
 
 const columns = [
   column('Pool', 'string', '.spec.pool', 'The pool, if it is not the name of the object.'),
   column('Nodes', 'integer', '.status.nodesMatched', 'Number of nodes of the pool.'),
   column('Labelled', 'integer', '.status.nodesLabelled', 'Number of nodes that have all labels.'),
   column('Conflicts', 'integer', '.status.nodesInConflict', 'Number of nodes on which a label has another value.', 1),
-  column('Accepted', 'string', ofCondition('Accepted', 'status'), 'Whether every label can be set.'),
-  column('Ready', 'string', ofCondition('Ready', 'status'), 'Whether every node has the labels.'),
-  column('Message', 'string', ofCondition('Ready', 'message'), 'Why the object is ready or not.', 1),
+  inForceColumn,
+  column(
+    'Nodes-Labelled',
+    'string',
+    ofCondition('NodesLabelled', 'status'),
+    'Whether every node has the labels that can be set.',
+  ),
+  column(
+    'Message',
+    'string',
+    ofCondition('NodesLabelled', 'message'),
+    'Why the object is not in force, or labels are missing.',
+    1,
+  ),
   column('Age', 'date', '.metadata.creationTimestamp', 'Time since the creation of the object.'),
 ];
 
@@ -112,13 +118,11 @@ function crdOf(kind: PoolLabelKind, singular: string, shortName: string): Manife
     spec: {
       group,
       scope: 'Namespaced',
-      names: { kind, listKind: `${kind}List`, plural, singular, shortNames: [shortName] },
+      names: { kind, listKind: `${kind}List`, plural, singular, shortNames: [shortName], categories: CATEGORIES },
       versions: [
         {
           name: version,
-          served: true,
-          storage: true,
-          subresources: { status: {} },
+          ...servedVersion(['.spec.pool']),
           additionalPrinterColumns: columns,
           schema: {
             openAPIV3Schema: {

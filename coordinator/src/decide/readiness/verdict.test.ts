@@ -36,7 +36,7 @@ describe('a service', () => {
 
   test.each([
     ['the probe says no', { probe: false }, /tcp refused twice/],
-    ['there is no pod', { pods: [] }, /no pod of ws-daemon/],
+    ['there is no pod', { pods: [] }, /no pod on the node matches component=ws-daemon in default/],
     ['the only pod is not Ready', { pods: [pod({ ready: false })] }, /ws-daemon-1 is not Ready/],
     ['the only pod is terminating', { pods: [pod({ terminating: true })] }, /ws-daemon-1 is terminating/],
     ['the agent is silent', { freshness: { state: 'silent' as const } }, /silent for too long/],

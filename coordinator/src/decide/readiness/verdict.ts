@@ -1,6 +1,7 @@
 import type { Moment } from '@rollcall/common/clock.ts';
 import type { Cause } from '../../model/inventory/cause.ts';
 import { answer } from '../../model/inventory/predicate-result.ts';
+import { formatSelector } from '../../model/label-selector.ts';
 import {
   formatPredicate,
   type InventoryCheck,
@@ -60,7 +61,7 @@ function judgeCheck(check: ServiceCheck, subject: Subject): Verdict {
 function judgeSingle(check: SingleCheck, { service, snapshot, now }: Subject): Verdict {
   switch (check.kind) {
     case 'pods':
-      return podVerdict(check, service, snapshot);
+      return podVerdict(check, snapshot);
     case 'probe':
       return agentVerdict(check, { service, snapshot, now });
     case 'csiNode':
@@ -151,11 +152,11 @@ function inventoryVerdict({ kind, predicates }: InventoryCheck, { freshness, inv
 
 /** Whether a pod of the service on the node is Ready, and not on its way out. */
 export function hasReadyPod(service: Service, snapshot: NodeSnapshot): boolean {
-  return podsChecksOf(service).some((check) => podVerdict(check, service, snapshot).state === 'ready');
+  return podsChecksOf(service).some((check) => podVerdict(check, snapshot).state === 'ready');
 }
 
 /** One good pod is enough; one that is on its way out beside it does no harm. */
-function podVerdict(check: PodsCheck, { name: service }: Service, snapshot: NodeSnapshot): Verdict {
+function podVerdict(check: PodsCheck, snapshot: NodeSnapshot): Verdict {
   const { namespace } = check.pods;
   if (!snapshot.podsKnown(namespace)) {
     return { ...UNKNOWN, reason: `the pods in ${namespace} have not been listed yet` };
@@ -164,8 +165,14 @@ function podVerdict(check: PodsCheck, { name: service }: Service, snapshot: Node
   const good = readyPodIn(own, snapshot);
   if (good) return { ...SEEN, state: 'ready', reason: `pod ${good.namespace}/${good.name} is Ready` };
   const other = own.find(({ terminating }) => !terminating) ?? own[0];
-  if (!other) return { ...SEEN, state: 'not-ready', reason: `no pod of ${service} is on the node` };
+  if (!other) return { ...SEEN, state: 'not-ready', reason: noPod(check.pods) };
   return { ...SEEN, state: 'not-ready', reason: `pod ${other.namespace}/${other.name} ${problemOf(other)}` };
+}
+
+/** With what a mistake may be in: the namespace, the selector, the name of the DaemonSet. */
+function noPod({ namespace, selector, daemonSet }: PodsCheck['pods']): string {
+  const controller = daemonSet === undefined ? '' : ` of the DaemonSet ${daemonSet}`;
+  return `no pod${controller} on the node matches ${formatSelector(selector)} in ${namespace}`;
 }
 
 function problemOf({ terminating, ready }: ObservedPod): string {

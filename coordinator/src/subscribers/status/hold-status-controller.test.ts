@@ -36,12 +36,12 @@ function pod(name: string, node: string, hold = 'jobs') {
   return { uid: `uid-${name}`, namespace: 'ci', name, labels: { hold }, node };
 }
 
-test('a hold is accepted, and its status counts the nodes of the fleet that its pods are on', async () => {
+test('a hold is in force, and its status counts the nodes of the fleet that its pods are on', async () => {
   const { holds, tick, news } = stage();
   const pods = [pod('a', 'n1'), pod('b', 'n1'), pod('c', 'n2'), pod('d', 'gone'), pod('e', 'n3', 'other')];
   holds.pods.handlers('ci').onReplace(pods);
   const message = 'Nodes with such pods are protected';
-  const accepted = { type: 'Accepted', status: 'True', reason: 'Accepted', message };
+  const accepted = { type: 'Ready', status: 'True', reason: 'InForce', message };
   expect(await tick()).toEqual([
     {
       method: 'PATCH',
@@ -63,7 +63,7 @@ test('a hold is accepted, and its status counts the nodes of the fleet that its 
   expect(news).toEqual([]);
 });
 
-test('a hold with an unknown field is not accepted, whatever else is wrong', async () => {
+test('a hold with an unknown field is not in force, whatever else is wrong', async () => {
   const { now, tick, news } = stage({
     problem: 'spec.nodes is not known to this version of rollcall',
     pods: undefined,
@@ -73,7 +73,13 @@ test('a hold with an unknown field is not accepted, whatever else is wrong', asy
   const verdict = { reason: 'UnknownField', message };
   const [request] = await tick();
   expect(request?.body).toMatchObject({
-    status: { nodesHeld: 0, conditions: [{ type: 'Accepted', status: 'False', ...verdict }] },
+    status: {
+      nodesHeld: 0,
+      conditions: [
+        { type: 'Ready', status: 'False', ...verdict },
+        { type: 'Stalled', status: 'True', ...verdict },
+      ],
+    },
   });
   expect(news).toEqual([{ subject: SUBJECT, type: 'Warning', ...verdict }]);
 });
@@ -84,10 +90,15 @@ test('a hold whose pods may not be watched reports that, and when they may', asy
   const message = 'Pods in ci cannot be watched. Until then, no node is released';
   const [request] = await tick();
   expect(request?.body).toMatchObject({
-    status: { conditions: [{ status: 'False', reason: 'NotPermitted', message, lastTransitionTime: NOW }] },
+    status: {
+      conditions: [
+        { status: 'False', reason: 'NotPermitted', message, lastTransitionTime: NOW },
+        { type: 'Stalled', status: 'True' },
+      ],
+    },
   });
   now.problem = undefined;
   const [mended] = await tick();
   expect(mended?.body).toMatchObject({ status: { conditions: [{ status: 'True' }] } });
-  expect(news.map(({ type, reason }) => `${type} ${reason}`)).toEqual(['Warning NotPermitted', 'Normal Accepted']);
+  expect(news.map(({ type, reason }) => `${type} ${reason}`)).toEqual(['Warning NotPermitted', 'Normal InForce']);
 });

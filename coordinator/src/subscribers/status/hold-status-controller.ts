@@ -3,8 +3,8 @@ import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { Holds } from '../../state/holds/holds.ts';
 import type { ObservedNodeHold } from '../../state/holds/node-hold.ts';
 import {
-  type Condition,
-  conditionOf,
+  conditionsOf,
+  type ObjectCondition,
   StatusController,
   type StatusVerdict,
   type StatusWrites,
@@ -20,7 +20,7 @@ export type HoldStatusOptions = {
   problemOf: (hold: ObservedNodeHold) => string | undefined;
 };
 
-type HoldStatus = { observedGeneration: number; nodesHeld: number; conditions: Condition<'Accepted'>[] };
+type HoldStatus = { observedGeneration: number; nodesHeld: number; conditions: ObjectCondition[] };
 
 const KIND = 'NodeHold';
 
@@ -29,9 +29,7 @@ export function createHoldStatusController({ writes, holds, isNode, problemOf }:
   const statusOf = (object: ObservedNodeHold): HoldStatus => ({
     observedGeneration: object.generation,
     nodesHeld: [...holds.nodesHeldBy(object)].filter(isNode).length,
-    conditions: [
-      conditionOf('Accepted', accepted(object, problemOf(object)), { object, now: rfc3339(writes.clock.now()) }),
-    ],
+    conditions: conditionsOf(inForce(object, problemOf(object)), {}, { object, now: rfc3339(writes.clock.now()) }),
   });
   return new StatusController({
     writes,
@@ -45,7 +43,7 @@ export function createHoldStatusController({ writes, holds, isNode, problemOf }:
   });
 }
 
-function accepted({ problem }: ObservedNodeHold, watchProblem: string | undefined): StatusVerdict {
+function inForce({ problem }: ObservedNodeHold, watchProblem: string | undefined): StatusVerdict {
   const refused = (reason: string, what: string): StatusVerdict => ({
     status: 'False',
     reason,
@@ -53,5 +51,5 @@ function accepted({ problem }: ObservedNodeHold, watchProblem: string | undefine
   });
   if (problem !== undefined) return refused('UnknownField', problem);
   if (watchProblem !== undefined) return refused('NotPermitted', watchProblem);
-  return { status: 'True', reason: 'Accepted', message: 'Nodes with such pods are protected' };
+  return { status: 'True', reason: 'InForce', message: 'Nodes with such pods are protected' };
 }

@@ -109,8 +109,8 @@ test('of two sets for a pool the newer one is said to count for nothing', async 
     return [path.split('/').at(-2), conditions.map(({ reason }) => reason)];
   });
   expect(reasons).toEqual([
-    ['gold', ['Accepted', 'AllLabelled']],
-    ['newer', ['PoolTaken', 'PoolTaken']],
+    ['gold', ['InForce', 'NoNodes']],
+    ['newer', ['PoolTaken', 'PoolTaken', 'NotInForce']],
   ]);
 });
 
@@ -126,7 +126,7 @@ test('each kind has its status and its Events, and of two objects for a pool the
   expect(accepted.toSorted()).toEqual([
     [
       '/apis/labels.banzaicloud.io/v1alpha1/namespaces/rollcall/nodepoollabelsets/gold/status',
-      'k8s.io/x is in the reserved domain k8s.io',
+      'It sets no labels: k8s.io/x is in the reserved domain k8s.io',
     ],
     [
       '/apis/rollcall.dev/v1alpha1/namespaces/rollcall/nodepoollabels/gold/status',

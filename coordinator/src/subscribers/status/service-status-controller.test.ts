@@ -34,7 +34,10 @@ function stage() {
     } as never,
     evaluator: {
       withheld: () => undefined,
-      tally: { count: (name: string) => ({ ready: name === 'a' ? facts.ready : 0, 'not-ready': 0, unknown: 1 }) },
+      tally: {
+        count: (name: string) => ({ ready: name === 'a' ? facts.ready : 0, 'not-ready': 0, unknown: 1 }),
+        commonest: () => undefined,
+      },
     } as never,
     fleet: { servicePods, term: { isYoung: () => facts.isYoung } } as never,
     problemOf: () => now.problem,

@@ -38,6 +38,7 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
       refusal,
       problem,
       count: evaluator.tally.count(object.name),
+      commonest: evaluator.tally.commonest(object.name),
       withheld: evaluator.withheld(object.name, NAMES_MAX),
       isTakingOver: fleet.term.isYoung(clock.monotonic()),
       now: rfc3339(clock.now()),
@@ -50,7 +51,7 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
     objects: () => serviceRegistry.objects(),
     look: () => statusOf,
     statusNow: ({ status }) => status,
-    tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions, 'Ready'),
+    tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
     noteStatus: (name, status) => serviceRegistry.noteStatus(name, status),
   });
 }

@@ -21,6 +21,34 @@ test('a take-over alone changes nothing, and what its leader has counted does', 
   expect(statusOf({ count: UNHEARD }, before)).toMatchObject({ nodes: { ready: 1, unknown: 1 } });
 });
 
+test('NodesReady names the commonest reason with a node, and the command that says more', () => {
+  const commonest = {
+    state: 'not-ready',
+    reason: 'no pod matches app=x in kube-sytem',
+    nodes: 5,
+    example: 'n1',
+  } as const;
+  const message = (change: Partial<ServiceFacts>) =>
+    statusOf({ count: { ready: 0, 'not-ready': 5, unknown: 0 }, ...change }).conditions[1]?.message;
+  expect(message({ commonest })).toBe(
+    'Ready on 0 of 5 nodes; no pod matches app=x in kube-sytem: 5 nodes, such as n1 (kubectl rollcall why nodeservice/a)',
+  );
+  expect(message({ commonest: { ...commonest, nodes: 1 } })).toContain('kube-sytem: 1 node, n1 (');
+});
+
+test('a take-over keeps what its predecessor said of the nodes, whatever is unknown for now', () => {
+  const commonest = { state: 'not-ready', reason: 'r', nodes: 1, example: 'n1' } as const;
+  const before = statusOf({ count: { ready: 1, 'not-ready': 1, unknown: 0 }, commonest });
+  const unheard = { state: 'unknown', reason: 'the agent has not reported yet', nodes: 2, example: 'n1' } as const;
+  const count = { ready: 0, 'not-ready': 0, unknown: 2 };
+  expect(statusOf({ isTakingOver: true, count, commonest: unheard }, before)).toEqual(before);
+});
+
+test('a take-over keeps nothing of an object that was refused', () => {
+  const before = statusOf({ refusal: { reason: 'KeyTaken', message: 'm' } });
+  expect(statusOf({ isTakingOver: true, count: UNHEARD }, before)).toMatchObject({ nodes: { ready: 1, unknown: 1 } });
+});
+
 test('what is new of the object does not wait for agents', () => {
   const before = statusOf({});
   expect(statusOf({ isTakingOver: true, count: UNHEARD }, before, 2)).toMatchObject({
@@ -44,7 +72,7 @@ test.each([
   expect(nodes).toEqual({ selected, notReady, ...counts });
   expect(ready).toBe(`${count.ready}/${selected}`);
   expect(conditions).toMatchObject([
-    { type: 'Ready', status: 'True', reason: 'InForce', message: 'Its keys are published' },
+    { type: 'Ready', status: 'True', reason: 'InForce', message: 'Its checks decide about its keys' },
     { type: 'NodesReady', status, reason, message },
   ]);
 });
@@ -58,8 +86,9 @@ test('of a service that is refused no node counts, and its readiness is unknown'
     ready: '0/0',
   });
   expect(conditions).toMatchObject([
-    { status: 'False', ...refusal },
-    { status: 'Unknown', reason: 'NotInForce', message: 'It is not in force, so no node is checked' },
+    { type: 'Ready', status: 'False', ...refusal },
+    { type: 'Stalled', status: 'True', ...refusal },
+    { type: 'NodesReady', status: 'Unknown', reason: 'NotInForce', message: 'Not in force: m' },
   ]);
 });
 

@@ -1,8 +1,15 @@
-import type { ServiceCount } from '../../decide/service-tally.ts';
+import type { CommonReason, ServiceCount } from '../../decide/service-tally.ts';
 import type { Publication } from '../../model/services.ts';
 import type { Refusal } from '../../state/services/budgets.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
-import { type Condition, conditionOf, type StatusVerdict } from './status-controller.ts';
+import {
+  conditionsOf,
+  NOT_IN_FORCE,
+  notInForce,
+  type ObjectCondition,
+  type StatusVerdict,
+  verdictIn,
+} from './status-controller.ts';
 
 /** The status of a NodeService. */
 export type ServiceStatus = {
@@ -12,7 +19,7 @@ export type ServiceStatus = {
   ready: string;
   /** The keys that nodes get, for people. */
   published: string;
-  conditions: Condition<'Ready' | 'NodesReady'>[];
+  conditions: ObjectCondition<'NodesReady'>[];
 };
 
 export type ServiceFacts = {
@@ -22,6 +29,8 @@ export type ServiceFacts = {
   /** What it depends on cannot be watched, so that it is in force and nothing is known. */
   problem: string | undefined;
   count: Readonly<ServiceCount>;
+  /** Why the service is not ready on most of the nodes where it is not; if it is on all, why it is unknown. */
+  commonest?: CommonReason | undefined;
   /** What its budget and its pods keep from nodes, for people; `undefined` if nothing. */
   withheld?: string | undefined;
   /** This replica leads since a moment ago, and may not have heard every agent. */
@@ -31,26 +40,32 @@ export type ServiceFacts = {
 };
 
 /** What the status should be. */
-export function serviceStatus(given: ServiceFacts): ServiceStatus {
-  const facts = given.isTakingOver && given.count.unknown > 0 ? { ...given, count: countBefore(given) } : given;
-  const { object, refusal, count } = facts;
+export function serviceStatus(facts: ServiceFacts): ServiceStatus {
+  const { object, refusal } = facts;
+  const before = facts.isTakingOver && facts.count.unknown > 0 && !refusal ? foundBefore(object) : undefined;
+  const count = before?.count ?? facts.count;
   const { ready, 'not-ready': notReady, unknown } = refusal ? { ready: 0, 'not-ready': 0, unknown: 0 } : count;
   const selected = ready + notReady + unknown;
+  const verdict = inForce(facts);
+  const nodes = refusal ? notInForce(verdict) : (before?.verdict ?? nodesReady(facts));
   return {
     observedGeneration: object.generation,
     nodes: { selected, ready, notReady, unknown },
     ready: `${ready}/${selected}`,
     published: keysOf(object.service.publish),
-    conditions: [conditionOf('Ready', inForce(facts), facts), conditionOf('NodesReady', nodesReady(facts), facts)],
+    conditions: conditionsOf(verdict, { NodesReady: nodes }, facts),
   };
 }
 
-/** What a predecessor counted of the object as it is now: a take-over alone is no news. */
-function countBefore({ object: { status, generation }, count }: ServiceFacts): Readonly<ServiceCount> {
+/** What a predecessor found of the object as it is now: a take-over alone is no news. */
+function foundBefore({ status, generation }: ObservedNodeService) {
   const { observedGeneration, nodes } = (status ?? {}) as Partial<ServiceStatus>;
   const { ready, notReady, unknown } = nodes ?? {};
   const isCounted = typeof ready === 'number' && typeof notReady === 'number' && typeof unknown === 'number';
-  return isCounted && observedGeneration === generation ? { ready, 'not-ready': notReady, unknown } : count;
+  const verdict = verdictIn(status, 'NodesReady');
+  if (!isCounted || observedGeneration !== generation || !verdict || verdict.reason === NOT_IN_FORCE) return undefined;
+  const count: ServiceCount = { ready, 'not-ready': notReady, unknown };
+  return { count, verdict };
 }
 
 function keysOf({ label, taint, condition }: Publication): string {
@@ -65,17 +80,24 @@ function keysOf({ label, taint, condition }: Publication): string {
 function inForce({ refusal, problem }: ServiceFacts): StatusVerdict {
   if (refusal) return { status: 'False', ...refusal };
   if (problem !== undefined) return { status: 'False', reason: 'NotPermitted', message: problem };
-  return { status: 'True', reason: 'InForce', message: 'Its keys are published' };
+  return { status: 'True', reason: 'InForce', message: 'Its checks decide about its keys' };
 }
 
-function nodesReady({ refusal, withheld, count }: ServiceFacts): StatusVerdict {
+function nodesReady({ object, withheld, count, commonest }: ServiceFacts): StatusVerdict {
   const { ready, 'not-ready': notReady, unknown } = count;
-  if (refusal) return { status: 'Unknown', reason: 'NotInForce', message: 'It is not in force, so no node is checked' };
   const all = ready + notReady + unknown;
-  const message = [`Ready on ${ready} of ${all} nodes`, ...(withheld === undefined ? [] : [withheld])].join('; ');
   if (all === 0) return { status: 'Unknown', reason: 'NoNodes', message: 'The nodeSelector selects no node' };
+  const message = [
+    `Ready on ${ready} of ${all} nodes`,
+    ...(commonest === undefined ? [] : [`${reasonText(commonest)} (kubectl rollcall why nodeservice/${object.name})`]),
+    ...(withheld === undefined ? [] : [withheld]),
+  ].join('; ');
   if (notReady > 0) return { status: 'False', reason: 'NodesNotReady', message };
   return unknown > 0
     ? { status: 'Unknown', reason: 'NodesUnknown', message }
     : { status: 'True', reason: 'AllNodesReady', message };
+}
+
+function reasonText({ reason, nodes, example }: CommonReason): string {
+  return `${reason}: ${nodes} ${nodes === 1 ? `node, ${example}` : `nodes, such as ${example}`}`;
 }

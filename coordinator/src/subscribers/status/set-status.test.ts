@@ -37,7 +37,7 @@ test('nodes that keep the labels although they are in another pool are counted a
   const nodesOfOtherPools = ['a', 'b', 'c', 'd'];
   const message =
     '0 of 0 nodes have the labels; 4 more keep them, although another label names another pool for these nodes: a, b, c, …';
-  expect(condition('Ready', { nodesOfOtherPools })).toMatchObject({
+  expect(condition('NodesLabelled', { nodesOfOtherPools })).toMatchObject({
     status: 'False',
     reason: 'NodesInOtherPool',
     message,
@@ -97,9 +97,9 @@ test('of a node that did not change, nothing is looked at again', () => {
   expect(tallyOf([node('n', {})], wanted, known)).toMatchObject({ labelled: 0, conflicts: [] });
 });
 
-describe('the condition Ready', () => {
+describe('the condition NodesLabelled', () => {
   test.each([
-    [{ matched: 0, labelled: 0, conflicts: [] }, 'True', 'AllLabelled', '0 of 0 nodes have the labels'],
+    [{ matched: 0, labelled: 0, conflicts: [] }, 'Unknown', 'NoNodes', 'No node is in the pool gold'],
     [{ matched: 3, labelled: 3, conflicts: [] }, 'True', 'AllLabelled', '3 of 3 nodes have the labels'],
     [{ matched: 3, labelled: 2, conflicts: [] }, 'False', 'Labelling', '2 of 3 nodes have the labels'],
     [
@@ -109,11 +109,13 @@ describe('the condition Ready', () => {
       '2 of 6 nodes have the labels; others have set another value of a on w, a on x, a on y',
     ],
   ])('of %j is %s', (tally, status, reason, message) => {
-    expect(condition('Ready', { tally })).toMatchObject({ status, reason, message });
+    expect(condition('NodesLabelled', { tally })).toMatchObject({ status, reason, message });
+    expect(condition('Ready', { tally })).toMatchObject({ status: 'True', reason: 'InForce' });
+    expect(condition('Stalled', { tally })).toBeUndefined();
   });
 });
 
-describe('of a set with refused keys, Ready never says that nodes have the labels', () => {
+describe('a set with refused keys is not in force, and nothing says that nodes have its labels', () => {
   const refused = [
     { key: 'a', reason: 'belongs to the NodeService x' },
     { key: 'b', reason: 'is bad' },
@@ -124,49 +126,56 @@ describe('of a set with refused keys, Ready never says that nodes have the label
     const facts = { set: { ...SET, labels: { a: '1', b: '1' } }, refused, tally };
     const message = 'It sets no labels: a belongs to the NodeService x (and 1 more)';
     expect(condition('Ready', facts)).toMatchObject({ status: 'False', reason: 'KeysRefused', message });
+    expect(condition('NodesLabelled', facts)).toMatchObject({
+      status: 'Unknown',
+      reason: 'NotInForce',
+      message: `Not in force: ${message}`,
+    });
     expect(statusOf(facts)).toMatchObject({ nodesMatched: 2, nodesLabelled: 0 });
   });
 
   test('where it sets others', () => {
     const facts = { set: { ...SET, labels: { a: '1', b: '1', c: '1' } }, refused, tally };
     const message = '2 of 2 nodes have the other labels';
-    expect(condition('Ready', facts)).toMatchObject({ status: 'True', reason: 'AllLabelled', message });
+    expect(condition('Ready', facts)).toMatchObject({ status: 'False', reason: 'KeysRefused' });
+    expect(condition('NodesLabelled', facts)).toMatchObject({ status: 'True', reason: 'AllLabelled', message });
     expect(statusOf(facts)).toMatchObject({ nodesMatched: 2, nodesLabelled: 2 });
     const conflicts = [{ node: 'w', key: 'c' }];
-    expect(condition('Ready', { ...facts, tally: { matched: 2, labelled: 1, conflicts } })).toMatchObject({
+    expect(condition('NodesLabelled', { ...facts, tally: { matched: 2, labelled: 1, conflicts } })).toMatchObject({
       reason: 'Conflict',
       message: '1 of 2 nodes have the other labels; others have set another value of c on w',
     });
   });
 });
 
-describe('the condition Accepted', () => {
+describe('the condition Ready', () => {
   test('names the first refused key and counts the others', () => {
     const refused = [
       { key: 'a*', reason: 'is bad' },
       { key: 'b*', reason: 'is bad' },
     ];
-    expect(condition('Accepted', { refused })).toMatchObject({
+    expect(condition('Ready', { refused })).toMatchObject({
       status: 'False',
       reason: 'KeysRefused',
       message: 'a* is bad (and 1 more)',
     });
-    expect(condition('Accepted')).toMatchObject({ status: 'True', reason: 'Accepted' });
+    expect(condition('Ready')).toMatchObject({ status: 'True', reason: 'InForce' });
   });
 
   test('names the set that counts instead', () => {
     const overruledBy = { ...SET, name: 'silver' };
     const message = 'The pool gold already has the NodePoolLabels silver, which is older';
-    expect(condition('Accepted', { overruledBy })).toMatchObject({ status: 'False', reason: 'PoolTaken', message });
-    expect(condition('Ready', { overruledBy })).toMatchObject({ status: 'False', reason: 'PoolTaken' });
+    expect(condition('Ready', { overruledBy })).toMatchObject({ status: 'False', reason: 'PoolTaken', message });
+    expect(condition('Stalled', { overruledBy })).toMatchObject({ status: 'True', reason: 'PoolTaken', message });
+    expect(condition('NodesLabelled', { overruledBy })).toMatchObject({ status: 'Unknown', reason: 'NotInForce' });
   });
 });
 
 describe('the time of a condition', () => {
-  const previous = statusOf({ now: THEN });
+  const previous = statusOf({ now: THEN, tally: { matched: 2, labelled: 2, conflicts: [] } });
   test('stays while its status does, whatever else changes', () => {
     const set = { ...SET, generation: 5 };
-    const later = statusOf({ set, previous, tally: { matched: 2, labelled: 2, conflicts: [] } });
+    const later = statusOf({ set, previous, tally: { matched: 3, labelled: 3, conflicts: [] } });
     expect(later.conditions.map((each) => each.lastTransitionTime)).toEqual([THEN, THEN]);
     expect(later.conditions.map((each) => each.observedGeneration)).toEqual([5, 5]);
   });
@@ -197,5 +206,5 @@ test('refused keys are bounded in number and length', () => {
   expect(status.refusedKeys).toHaveLength(20);
   expect(status.refusedKeys[0]).toEqual({ key: `0-${'x'.repeat(314)}…`, reason: 'is bad' });
   expect(JSON.stringify(status).length).toBeLessThan(8500);
-  expect(condition('Accepted', { refused })?.message).toContain('(and 99 more)');
+  expect(condition('Ready', { refused })?.message).toContain('(and 99 more)');
 });

@@ -2,7 +2,7 @@ import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { parseManagedLabels, type RefusedKey } from '../../decide/labelers/pool-keys.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
-import { type Condition, conditionOf, type StatusVerdict } from './status-controller.ts';
+import { conditionsOf, notInForce, type ObjectCondition, type StatusVerdict } from './status-controller.ts';
 
 /** The status of a NodePoolLabels or NodePoolLabelSet. */
 export type SetStatus = {
@@ -11,7 +11,7 @@ export type SetStatus = {
   nodesLabelled: number;
   nodesInConflict: number;
   refusedKeys: RefusedKey[];
-  conditions: Condition<'Accepted' | 'Ready'>[];
+  conditions: ObjectCondition<'NodesLabelled'>[];
 };
 
 export type SetFacts = {
@@ -41,6 +41,7 @@ export const OTHER_POOL = 'NodesInOtherPool';
 export function setStatus(facts: SetFacts): SetStatus {
   const { set, refused, tally, previous, now } = facts;
   const isNoneSet = areAllRefused(facts);
+  const verdict = inForce(facts);
   const about = { object: { generation: set.generation, status: previous }, now };
   return {
     observedGeneration: set.generation,
@@ -48,17 +49,20 @@ export function setStatus(facts: SetFacts): SetStatus {
     nodesLabelled: isNoneSet ? 0 : tally.labelled,
     nodesInConflict: tally.conflicts.length,
     refusedKeys: refused.slice(0, REFUSED_MAX).map(({ key, reason }) => ({ key: shortened(key), reason })),
-    conditions: [conditionOf('Accepted', accepted(facts), about), conditionOf('Ready', ready(facts), about)],
+    conditions: conditionsOf(verdict, { NodesLabelled: nodesLabelled(facts, verdict) }, about),
   };
 }
 
-function accepted({ set, overruledBy, refused }: SetFacts): StatusVerdict {
+/** An object of which a key is refused is not in force as it is written, though its other labels are set. */
+function inForce(facts: SetFacts): StatusVerdict {
+  const { set, overruledBy, refused } = facts;
   if (overruledBy) {
     const message = `The pool ${set.pool} already has the ${overruledBy.kind} ${overruledBy.name}, which is older`;
     return { status: 'False', reason: 'PoolTaken', message };
   }
-  if (refused.length === 0) return { status: 'True', reason: 'Accepted', message: 'Every label can be set' };
-  return { status: 'False', reason: 'KeysRefused', message: refusalIn(refused) };
+  if (refused.length === 0) return { status: 'True', reason: 'InForce', message: 'Every label can be set' };
+  const sets = areAllRefused(facts) ? 'It sets no labels: ' : '';
+  return { status: 'False', reason: 'KeysRefused', message: `${sets}${refusalIn(refused)}` };
 }
 
 /** The first refused key with its reason, and how many more there are. */
@@ -76,12 +80,10 @@ function shortened(key: string): string {
   return key.length > KEY_LENGTH_MAX ? `${key.slice(0, KEY_LENGTH_MAX - 1)}…` : key;
 }
 
-function ready(facts: SetFacts): StatusVerdict {
-  const { overruledBy, refused, nodesOfOtherPools = [] } = facts;
+function nodesLabelled(facts: SetFacts, verdict: StatusVerdict): StatusVerdict {
+  const { set, overruledBy, refused, nodesOfOtherPools = [] } = facts;
   const { matched, labelled, conflicts } = facts.tally;
-  if (overruledBy) return { status: 'False', reason: 'PoolTaken', message: 'It sets no labels' };
-  if (areAllRefused(facts))
-    return { status: 'False', reason: 'KeysRefused', message: `It sets no labels: ${refusalIn(refused)}` };
+  if (overruledBy || areAllRefused(facts)) return notInForce(verdict);
   const count = `${labelled} of ${matched} nodes have the ${refused.length > 0 ? 'other ' : ''}labels`;
   if (nodesOfOtherPools.length > 0) {
     const more = nodesOfOtherPools.length > NODES_SHOWN ? ', …' : '';
@@ -89,6 +91,7 @@ function ready(facts: SetFacts): StatusVerdict {
     const message = `${count}; ${nodesOfOtherPools.length} more keep them, although another label names another pool for these nodes: ${nodes}`;
     return { status: 'False', reason: OTHER_POOL, message };
   }
+  if (matched === 0) return { status: 'Unknown', reason: 'NoNodes', message: `No node is in the pool ${set.pool}` };
   if (labelled === matched) return { status: 'True', reason: 'AllLabelled', message: count };
   if (conflicts.length === 0) return { status: 'False', reason: 'Labelling', message: count };
   const shown = conflicts.slice(0, CONFLICTS_SHOWN).map(({ node, key }) => `${key} on ${node}`);

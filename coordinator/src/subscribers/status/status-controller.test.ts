@@ -321,10 +321,10 @@ describe('an Event about an object', () => {
   });
 });
 
-describe('the condition Accepted', () => {
-  const condition = { type: 'Accepted', lastTransitionTime: '', observedGeneration: 1 };
+describe('the condition Ready', () => {
+  const condition = { type: 'Ready', lastTransitionTime: '', observedGeneration: 1 };
   const refused = { ...condition, status: 'False', reason: 'KeyTaken', message: 'm' } as const;
-  const object = { name: 'a', uid: 'u', status: { conditions: [{ type: 'Ready', message: 'r' }, refused] } };
+  const object = { name: 'a', uid: 'u', status: { conditions: [{ type: 'Stalled', message: 'r' }, refused] } };
 
   test('becomes a warning, with what the status shows of it', () => {
     expect(tellingOfAccepted('NodeService', object, [{ ...refused, message: 'n' }])).toEqual({
@@ -344,6 +344,6 @@ describe('the condition Accepted', () => {
       isAllClear: true,
       news: { type: 'Normal' },
     });
-    expect(tellingOfAccepted('NodeService', object, [{ ...refused, type: 'Ready' }])).toBeUndefined();
+    expect(tellingOfAccepted('NodeService', object, [{ ...refused, type: 'Stalled' }])).toBeUndefined();
   });
 });

@@ -183,18 +183,13 @@ export class StatusController<T extends KeptObject, S extends object> {
 
 type AcceptedObject = KeptObject & { status: unknown };
 
-/** Returns the Event for an object that is not accepted, one for each reason, and one when it is accepted again. `of`: type of the condition. */
-export function tellingOfAccepted(
-  kind: string,
-  object: AcceptedObject,
-  conditions: readonly Condition[],
-  of = 'Accepted',
-) {
-  const accepted = conditions.find(({ type }) => type === of);
+/** Returns the Event for an object that is not accepted, one for each reason, and one when it is accepted again. */
+export function tellingOfAccepted(kind: string, object: AcceptedObject, conditions: readonly Condition[]) {
+  const accepted = conditions.find(({ type }) => type === IN_FORCE);
   if (!accepted) return undefined;
   const { status, reason, message } = accepted;
   const isAllClear = status !== 'False';
-  const shown = conditionsIn(object.status).find((each) => each?.type === of)?.message;
+  const shown = conditionsIn(object.status).find((each) => each?.type === IN_FORCE)?.message;
   const news: EventNews = {
     subject: subjectOf(kind, object),
     type: isAllClear ? 'Normal' : 'Warning',
@@ -228,6 +223,45 @@ export type StatusVerdict = Pick<Condition, 'status' | 'reason' | 'message'>;
 
 /** An object as it is written, and what its status says now. `now` is RFC 3339. */
 type About = { object: { generation: number; status: unknown }; now: string };
+
+/** Type of the condition that says whether an object is in force. Deployment tools wait for it. */
+const IN_FORCE = 'Ready';
+
+export type ObjectCondition<T extends string = never> = Condition<'Ready' | 'Stalled' | T>;
+
+/**
+ * The conditions of an object, the same for all kinds: whether it is in force, and what nodes have of it. `Stalled` is
+ * there while the object is refused, since tools that wait take `Ready=False` alone for something that is under way.
+ */
+export function conditionsOf<T extends string = never>(
+  inForce: StatusVerdict,
+  nodes: Readonly<Record<T, StatusVerdict>>,
+  about: About,
+): ObjectCondition<T>[] {
+  const isRefused = inForce.status === 'False';
+  return [
+    conditionOf(IN_FORCE, inForce, about),
+    ...(isRefused ? [conditionOf('Stalled', { ...inForce, status: 'True' }, about)] : []),
+    ...Object.entries<StatusVerdict>(nodes).map(([type, verdict]) => conditionOf(type as T, verdict, about)),
+  ];
+}
+
+/** Reason of the condition about nodes, of an object that is refused. */
+export const NOT_IN_FORCE = 'NotInForce';
+
+/** What nodes have of an object that is refused. */
+export function notInForce({ message }: StatusVerdict): StatusVerdict {
+  return { status: 'Unknown', reason: NOT_IN_FORCE, message: `Not in force: ${message}` };
+}
+
+const STATUSES: readonly unknown[] = ['True', 'False', 'Unknown'] satisfies Condition['status'][];
+
+/** What a status says by a condition; `undefined` if it has none in that form. */
+export function verdictIn(status: unknown, of: string): StatusVerdict | undefined {
+  const { status: said, reason, message } = conditionsIn(status).find((each) => each?.type === of) ?? {};
+  if (typeof reason !== 'string' || typeof message !== 'string' || !STATUSES.includes(said)) return undefined;
+  return { status: said as Condition['status'], reason, message };
+}
 
 /** A condition that stays as it is keeps its time. */
 export function conditionOf<T extends string>(type: T, verdict: StatusVerdict, { object, now }: About): Condition<T> {
