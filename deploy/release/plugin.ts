@@ -62,8 +62,8 @@ spec:
   homepage: ${home}
   shortDescription: ${DESCRIPTION}
   description: |
-    Shows whether all nodes are as rollcall wants them, why a label, taint or condition is on a node or not, and what
-    to do about it. Needs rollcall in the cluster.
+    Shows whether rollcall has done its work and services are ready, why a label, taint or condition is on a node or
+    not, and what to do about it. Needs rollcall in the cluster.
   platforms:
 ${platforms.join('')}`;
 }

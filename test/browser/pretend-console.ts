@@ -123,6 +123,7 @@ export class PretendConsole {
       }),
       diff: () => Promise.reject(new Error('nothing can be proposed here')),
       rules: () => Promise.resolve(undefined),
+      ruleOnNode: () => undefined,
       schedule: () => Promise.resolve(undefined),
       readers: () => this.#news.readers,
       stream: (reader) => this.#news.open(reader),

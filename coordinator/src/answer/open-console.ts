@@ -15,12 +15,13 @@ import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import type { Ledger } from '../subscribers/ledger/ledger.ts';
 import type { LeadershipState } from '../term/leadership-state.ts';
 import { type ConsoleSource, createConsoleServer } from './console/console-server.ts';
-import { PlanNotes, plannedNodes, serviceDocuments } from './console/fleet-documents.ts';
+import { PlanNotes, plannedNodes, refusedServices, serviceDocuments } from './console/fleet-documents.ts';
 import type { FleetNews } from './console/fleet-news.ts';
 import { nodeDocument } from './console/node-document.ts';
 import type { NodeQueries } from './console/node-queries.ts';
 import { pageOf } from './console/page.ts';
 import { pageHtml } from './console/page-html.ts';
+import { ruleOnNode } from './console/rule-on-node.ts';
 import { rulesDocument } from './console/rules-document.ts';
 import { diff } from './diff.ts';
 
@@ -78,16 +79,21 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
   return {
     node: (name) => {
       const facts = nodes.explain(name);
-      return facts && { replica: replica(), ...nodeDocument(facts, services()) };
+      const changesSince = ledger.summary().since;
+      return facts && { replica: replica(), ...nodeDocument(facts, services()), changesSince };
     },
-    nodes: () => ({
-      head: { replica: replica(), ...(leadershipState.leads() ? { eventId: news.follow() } : {}) },
-      list: 'nodes',
-      items: nodes
-        .names()
-        .values()
-        .map((name) => news.summary(name)),
-    }),
+    nodes: () => {
+      const refused = refusedServices(serviceRegistry);
+      const eventId = leadershipState.leads() ? { eventId: news.follow() } : {};
+      return {
+        head: { replica: replica(), ...eventId, ...(refused.length > 0 ? { refused } : {}) },
+        list: 'nodes',
+        items: nodes
+          .names()
+          .values()
+          .map((name) => news.summary(name)),
+      };
+    },
     plan: () => {
       const notes = new PlanNotes();
       const items = plannedNodes(nodes, notes);
@@ -103,6 +109,11 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
         intent: (name) => nodes.decide(name)?.intent,
         label,
       }),
+    ruleOnNode: (label, node) => {
+      const decision = nodes.decide(node);
+      const found = rules && decision && ruleOnNode(label, decision, rules.ruleSet, options.labelerOptions);
+      return found && { replica: replica(), ...found };
+    },
     schedule: async ({ namespace, name }) => {
       const pod = await readPod(client, namespace, name);
       if (!pod) return undefined;

@@ -72,6 +72,8 @@ export type NodesDocument = {
   replica: ReplicaDocument;
   /** What changes from here on is told by `/v1/stream?after=EVENTID`; absent on a replica that does not lead. */
   eventId?: string;
+  /** NodeServices that are not in force; absent where there are none. */
+  refused?: readonly RefusedService[];
   nodes: readonly NodeSummary[];
 };
 
@@ -129,7 +131,15 @@ export type ServiceDocument = {
   checks: readonly { name: string; what: string }[];
   /** On so many nodes. */
   nodes: { ready: number; notReady: number; unknown: number };
+  /**
+   * Why it is not ready on most of the nodes where it is not, or why it is unknown, where it is ready or unknown everywhere;
+   * absent where it is ready everywhere. `nodes`: those that have this reason, of which `example` is one.
+   */
+  commonest?: { state: ServiceState; reason: string; nodes: number; example: string };
 };
+
+/** A NodeService that is not in force. */
+export type RefusedService = { name: string; reason: string; message: string };
 
 /** Which way a Node was wrong: it said that something is ready that is not, or the other way round. */
 export type DriftDirection = 'said-ready' | 'said-not-ready';
@@ -211,6 +221,8 @@ export type NodeDocument = {
   pending?: PendingDocument | undefined;
   /** The newest first. */
   changes: readonly ChangeDocument[];
+  /** When the record of changes begins: with the leader. What was before is in Events alone. */
+  changesSince?: string;
 };
 
 export type AcceleratorDocument = {
@@ -362,6 +374,24 @@ export type RuleDocument = {
   nodes:
     | { given: number; held: number; withheld: number }
     | { given: RuleEffect[]; held: RuleEffect[]; withheld: RuleEffect[] };
+};
+
+/** Of `/v1/rules?label=LABEL&node=NAME`: why a rule sets its label on a node, or does not. */
+export type RuleOnNodeDocument = {
+  replica: ReplicaDocument;
+  label: string;
+  node: string;
+  file: string;
+  lines: readonly RuleLineDocument[];
+};
+
+/** `found`: of the term that decides. `left`: why a label that the term asks for is not there, where it is configured so. */
+export type RuleLineDocument = {
+  line: number;
+  text: string;
+  truth: 'yes' | 'no' | 'unknown';
+  found: string;
+  left?: string;
 };
 
 type RuleEffect = { node: string; value: string; reason: string };

@@ -4,9 +4,10 @@ import { audit } from './commands/audit.ts';
 import { check } from './commands/check.ts';
 import { openPage } from './commands/console.ts';
 import { diff } from './commands/diff.ts';
-import { status } from './commands/status.ts';
+import { type StatusFlags, status } from './commands/status.ts';
 import { why } from './commands/why.ts';
 import { EXIT } from './failure.ts';
+import { QUESTIONS } from './status/status-of.ts';
 import { type CommonFlags, type Streams, type Surroundings, surroundingsOf } from './surroundings.ts';
 import { parseDuration } from './text/duration.ts';
 import type { Terminal } from './text/page.ts';
@@ -49,28 +50,28 @@ export function createProgram(options: ProgramOptions): Command {
   const add = (command: string, summary: string, examples: readonly string[]) =>
     withCommonFlags(program.command(command).description(summary)).addHelpText('after', exampleText(name, examples));
 
-  add('status', 'Shows whether all nodes are as rollcall wants them, by pool and service.', [
+  add('status', 'Shows whether the work of rollcall is done, and whether services are ready, by pool and service.', [
     'status',
-    'status --wait        # wait until they are, at most 5 minutes',
+    'status --wait                  # a gate: wait until both are so, at most 5 minutes',
     'status --wait=90s',
+    'status --wait --only=rollcall  # whatever services do',
     'status -o json | jq .pools',
   ])
     .addOption(
-      new Option(
-        '--wait [timeout]',
-        `wait until all nodes are as rollcall wants them, up to this time (${WAIT_DEFAULT})`,
-      )
+      new Option('--wait [timeout]', `wait until the answer is yes, up to this time (${WAIT_DEFAULT})`)
         .preset(WAIT_DEFAULT)
         .argParser(waitOf),
     )
-    .action((flags: CommonFlags & { wait?: number }) => run((surroundings) => status(surroundings, flags.wait))(flags));
+    .addOption(new Option('--only <question>', 'ask only about this').choices(QUESTIONS))
+    .action((flags: CommonFlags & StatusFlags) => run((surroundings) => status(surroundings, flags))(flags));
 
-  add('why', 'Explains why a key is on a node or not, or on which nodes a pod may run.', [
+  add('why', 'Explains why a key is on a node or not, a service is ready or not, or on which nodes a pod may run.', [
     'why node/node-1',
     'why node/node-1 gitpod.io/ws-daemon_ready_ns_default',
+    'why nodeservice/ebs-csi',
     'why pod/default/ws-1234',
   ])
-    .argument('<subject>', 'node/NAME or pod/NAMESPACE/NAME')
+    .argument('<subject>', 'node/NAME, nodeservice/NAME or pod/NAMESPACE/NAME')
     .argument('[key]', 'a label, annotation or taint of the node')
     .action((subject: string, key: string | undefined, flags: CommonFlags) =>
       run((surroundings) => why(surroundings, subject, key))(flags),

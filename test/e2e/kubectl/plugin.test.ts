@@ -32,7 +32,7 @@ const firstLine = ({ stdout }: { stdout: string }) => stdout.split('\n')[0];
 describe('status', () => {
   test('says that all is well, and waits until it is', async () => {
     const { exitCode, stdout } = await ask('status', '--wait=60s');
-    expect(stdout).toMatch(/^All nodes are as rollcall wants them \(3 nodes\)\.\n/);
+    expect(stdout).toMatch(/^The work of rollcall is done \(3 nodes\)\.\nAll services are ready \(2 services\)\.\n/);
     expect(stdout).toMatch(/^- +ws-daemon +3 +3 +- +-$/m);
     expect(exitCode).toBe(0);
   });
@@ -41,10 +41,12 @@ describe('status', () => {
     const { name } = rig.node(0);
     await rig.node(0).service('ws-daemon').fault('refuse');
     await rig.history.until(name, WS_DAEMON_READY, undefined);
-    const { stdout } = await ask('status', '--wait');
+    const { stdout, exitCode } = await ask('status', '--wait=2s');
     expect(stdout).toContain(
-      `warn  ws-daemon is not ready on 1 node: ${name}\n      fix: kubectl rollcall why node/${name}`,
+      `fail  ws-daemon is not ready on 1 node: ${name}\n      fix: kubectl rollcall why node/${name}`,
     );
+    expect(exitCode).toBe(1);
+    expect((await ask('status', '--wait=60s', '--only=rollcall')).exitCode).toBe(0);
     await rig.node(0).service('ws-daemon').fault('none');
     await rig.history.until(name, WS_DAEMON_READY, 'true');
   });
@@ -54,7 +56,7 @@ describe('status', () => {
     await agent?.kill('SIGSTOP');
     await rig.history.until(name, WS_DAEMON_READY, undefined);
     const { exitCode, stdout, stderr } = await ask('status', '--wait=3s');
-    expect(stdout).toMatch(/^NOT all nodes are as rollcall wants them \(3 nodes\)/);
+    expect(stdout).toMatch(/^The work of rollcall is NOT done \(3 nodes\)/);
     expect(stdout).toContain(`fail  The agent is silent on 1 node: ${name}`);
     expect(stderr).toContain('Waiting (');
     expect(exitCode).toBe(1);

@@ -154,7 +154,7 @@ describeOnRealNodes('the product, installed with Helm on real nodes without clus
     const status = await plugin('status', '--wait=120s');
     expect(status).toMatchObject({
       stderr: expect.any(String),
-      stdout: expect.stringMatching(/^All nodes are as rollcall wants them/),
+      stdout: expect.stringMatching(/^The work of rollcall is done/),
     });
     expect(status.exitCode).toBe(0);
     const [name = ''] = names;

@@ -35,6 +35,7 @@ function consoleOf(leaderUrl: () => string | undefined) {
     services: () => ({}),
     audit: () => list,
     rules: async () => ({}),
+    ruleOnNode: () => ({}),
     schedule: async () => list,
     diff: async () => list,
     readers: () => 0,

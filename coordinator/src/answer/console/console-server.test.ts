@@ -27,6 +27,7 @@ async function served(change: Partial<ConsoleSource> = {}, host = '127.0.0.1') {
     services: () => ({ services: [] }),
     audit: () => list('entries'),
     rules: async (label) => (label === 'odd' ? undefined : { rules: label ?? 'all' }),
+    ruleOnNode: (label, node) => (node === 'n' ? { label, node } : undefined),
     schedule: async ({ namespace, name }) => (name === 'p' ? list(namespace) : undefined),
     diff: async (request) => {
       asked.push(request);

@@ -105,6 +105,8 @@ export type ConsoleSource = {
   audit: () => LongDocument;
   /** The rules and their effects, or one rule by its label; `undefined` for a label that no rule gives. */
   rules: (label: string | undefined) => Promise<object | undefined>;
+  /** What the rule for a label says of a node; `undefined` if no rule gives it, or the node is not known. */
+  ruleOnNode: (label: string, node: string) => object | undefined;
   /** The nodes that a pod can go to; `undefined` for a pod that does not exist. Rejects if the pod cannot be read. */
   schedule: (pod: { namespace: string; name: string }) => Promise<LongDocument | undefined>;
   /** What would become of the nodes with another configuration. */
@@ -196,6 +198,13 @@ async function answerTo(url: URL | undefined, source: ConsoleSource): Promise<Co
       return { long: source.audit() };
     case '/v1/rules': {
       const label = url?.searchParams.get('label') ?? undefined;
+      const node = url?.searchParams.get('node') ?? undefined;
+      if (label !== undefined && node !== undefined) {
+        const ofNode = source.ruleOnNode(label, node);
+        return ofNode
+          ? { status: 200, document: ofNode }
+          : problem(404, `There is no rule for ${label}, or no node ${node}`);
+      }
       const document = await source.rules(label);
       return document ? { status: 200, document } : problem(404, `No rule sets the label ${label}`);
     }

@@ -110,6 +110,7 @@ describe('the plan', () => {
 describe('services', () => {
   const tally = {
     count: (name: string) => ({ ready: name.length, 'not-ready': 2, unknown: 3 }),
+    commonest: () => undefined,
   } as unknown as ServiceTally;
 
   function documentsOf(services: Service[], refused: { service: Service; problem: object | undefined }[] = []) {

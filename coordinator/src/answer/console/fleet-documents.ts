@@ -4,6 +4,7 @@ import type {
   NodeSummary,
   PlanDocument,
   PlannedNode,
+  RefusedService,
   ReplicaDocument,
   ServiceDocument,
 } from '@rollcall/common/console.ts';
@@ -107,6 +108,14 @@ export function* plannedNodes(nodes: NodeQueries, notes = new PlanNotes()): Iter
   }
 }
 
+/** The NodeServices that are not in force. */
+export function refusedServices(serviceRegistry: ServiceRegistry): RefusedService[] {
+  return serviceRegistry.objects().flatMap((object) => {
+    const refusal = serviceRegistry.refusalOf(object);
+    return refusal ? [{ name: object.name, ...refusal }] : [];
+  });
+}
+
 /** The services that are in force, and the NodeServices that are not. */
 export function serviceDocuments(serviceRegistry: ServiceRegistry, tally: ServiceTally): ServiceDocument[] {
   const inForce = serviceRegistry.services().map((service): ServiceDocument => {
@@ -124,6 +133,7 @@ function serviceDocument(service: Service, tally: ServiceTally): ServiceDocument
   const { name, mode, publish, origin } = service;
   const { label, taint, condition } = publish;
   const { ready, 'not-ready': notReady, unknown } = tally.count(name);
+  const commonest = tally.commonest(name);
   return {
     name,
     origin: origin.kind === 'built-in' ? 'built-in' : 'NodeService',
@@ -136,6 +146,7 @@ function serviceDocument(service: Service, tally: ServiceTally): ServiceDocument
     },
     checks: service.checks.map((check) => ({ name: check.name, what: whatOf(check) })),
     nodes: { ready, notReady, unknown },
+    ...(commonest ? { commonest } : {}),
   };
 }
 

@@ -19,7 +19,7 @@ export type RulesDocumentOptions = {
   label: string | undefined;
 };
 
-const RULES_LABELER = 'implied-labels';
+export const RULES_LABELER = 'implied-labels';
 
 type Effects = Exclude<RuleDocument['nodes'], { given: number }>;
 

@@ -58,34 +58,56 @@ describe('status', () => {
   });
 });
 
+/** Waits for up to five minutes, of which a second passes whenever it is looked, until it has asked so often. */
+async function waiting(...answers: readonly unknown[]) {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let looks = 0;
+  const next = inTurn(...answers);
+  const look = () => {
+    looks += 1;
+    return next();
+  };
+  const ran = status(look, '--wait=5m');
+  const looksAfterOneMoreSecond = () => {
+    vi.advanceTimersByTime(1000);
+    return looks;
+  };
+  await expect.poll(looksAfterOneMoreSecond).toBe(answers.length);
+  return ran;
+}
+
+describe('a service that is down on one node', () => {
+  const DOWN = nodes({ services: { csi: 'not-ready' } });
+
+  test.each([[], ['--wait=20ms'], ['--only=services'], ['-o', 'json']])('fails status %s', async (...flags) => {
+    expect((await status(DOWN, ...flags)).exitCode).toBe(1);
+  });
+
+  test.each([['--only=rollcall'], ['--only=rollcall', '--wait=20ms']])('does not fail status %s', async (...flags) => {
+    expect((await status(DOWN, ...flags)).exitCode).toBe(0);
+  });
+
+  test('is what status --wait waits for', async () => {
+    const { exitCode, notes } = await waiting(DOWN, WELL);
+    expect([exitCode, notes]).toEqual([0, 'Waiting (4m left): csi is not ready on 1 node: node-1\n']);
+  });
+
+  test('leaves the gate shut for the work of rollcall', async () => {
+    expect((await status(PENDING, '--only=services')).exitCode).toBe(0);
+    expect((await status(PENDING, '--only=rollcall')).exitCode).toBe(1);
+  });
+});
+
 describe('status --wait', () => {
   test('ends at once where all nodes are as they should be', async () => {
     expect(await status(WELL, '--wait=1s')).toMatchObject({ exitCode: 0, notes: '' });
   });
 
-  /** Waits for up to five minutes, of which a second passes whenever it is looked, until it has asked so often. */
-  async function waiting(...answers: readonly unknown[]) {
-    vi.useFakeTimers({ toFake: ['setTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-    let looks = 0;
-    const next = inTurn(...answers);
-    const look = () => {
-      looks += 1;
-      return next();
-    };
-    const ran = status(look, '--wait=5m');
-    const looksAfterOneMoreSecond = () => {
-      vi.advanceTimersByTime(1000);
-      return looks;
-    };
-    await expect.poll(looksAfterOneMoreSecond).toBe(answers.length);
-    return ran;
-  }
-
   test('asks again until they are, and says what it waits for', async () => {
     const { exitCode, notes, text } = await waiting(PENDING, WELL);
     expect(exitCode).toBe(0);
-    expect(text).toContain('All nodes are as rollcall wants them');
+    expect(text).toContain('The work of rollcall is done');
     expect(notes).toBe('Waiting (4m left): 1 node has pending writes: node-1\n');
   });
 

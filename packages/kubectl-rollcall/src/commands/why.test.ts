@@ -1,5 +1,5 @@
 import { keyDocument, nodeDocument, READY_LABEL, replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
-import type { NodeDocument } from '@rollcall/common/console.ts';
+import type { NodeDocument, ServiceDocument } from '@rollcall/common/console.ts';
 import { describe, expect, test } from 'vitest';
 import { type Ran, run } from '../testing/run.test-fixtures.ts';
 import { type Answers, Status } from '../testing/stand-in.test-fixtures.ts';
@@ -74,12 +74,119 @@ describe('why of a node', () => {
     });
   });
 
+  test('remembers what happened under the leader before, by Events, and says where its own record begins', async () => {
+    const at = (minute: string) => `2026-03-01T11:${minute}:00Z`;
+    const event = (lastTimestamp: string, message: string, component = 'rollcall', count = 1) => ({
+      ...{ reason: 'ServiceNotReady', message, count, lastTimestamp, source: { component } },
+    });
+    const items = [
+      event(at('10'), 'ws-daemon is not ready: tcp 10.0.0.7:8080 refused', 'rollcall', 3),
+      event(at('20'), 'csi is not ready: no pod\u0007'),
+      event(at('15'), 'NodeNotReady', 'node-controller'),
+      event(at('50'), 'ws-daemon is ready: since this leader'),
+    ];
+    const events = '/api/v1/namespaces/default/events';
+    const document = nodeDocument({ changesSince: at('30') });
+    const asked = (...key: string[]) =>
+      run(['why', 'node/node-7', ...key], { [NODE]: document }, { [events]: { items, metadata: {} } });
+    const { text } = await asked();
+    expect(text).toContain('No change by this coordinator yet, which began to lead 30m ago.');
+    expect(text.split('before, by Events\n')[1]).toBe(
+      '  40m ago   ServiceNotReady: csi is not ready: no pod\\u{7}\n' +
+        '  50m ago   ServiceNotReady (3 times): ws-daemon is not ready: tcp 10.0.0.7:8080 refused\n',
+    );
+    expect((await asked(READY_LABEL)).text).not.toContain('csi is not ready');
+  });
+
+  test('of a label that a rule would set names the file, each line, and what is not so there', async () => {
+    const rule = {
+      ...{ replica: replicaDocument(), label: 'accelerators/gpu', node: 'node-7', file: 'accelerators/gpu' },
+      lines: [
+        { line: 2, text: 'count:nvidia-gpu >= 1', truth: 'no', found: 'the agent sees 0 of nvidia-gpu' },
+        {
+          ...{ line: 3, text: 'feature.node.kubernetes.io/pci-0c80_8086.present', truth: 'no' },
+          found: 'the node has no feature.node.kubernetes.io/pci-0c80_8086.present',
+          left: 'the agent sees pci 8086, but its class 0c80 is not in --pci-device-class-whitelist (03)',
+        },
+      ],
+    };
+    const answers = { [NODE]: nodeDocument(), '/v1/rules?label=accelerators%2Fgpu&node=node-7': rule };
+    const { text, exitCode } = await run(['why', 'node/node-7', 'accelerators/gpu'], answers);
+    expect(exitCode).toBe(1);
+    expect(text).toBe(
+      [
+        'node/node-7 does not get the label accelerators/gpu by the rule file accelerators/gpu: no line holds.\n',
+        'line 2    count:nvidia-gpu >= 1',
+        '          does not hold: the agent sees 0 of nvidia-gpu',
+        'line 3    feature.node.kubernetes.io/pci-0c80_8086.present',
+        '          does not hold: the node has no feature.node.kubernetes.io/pci-0c80_8086.present',
+        '          the agent sees pci 8086, but its class 0c80 is not in --pci-device-class-whitelist (03)\n',
+      ].join('\n'),
+    );
+    const json = await run(['why', 'node/node-7', 'accelerators/gpu', '-o', 'json'], answers);
+    expect(JSON.parse(json.text)).toEqual(rule);
+  });
+
   test('that rollcall does not know exits with 1', async () => {
     await expect(run(['why', 'node/none'], {})).rejects.toMatchObject({
       message: 'rollcall does not know the node none',
       cure: 'list the nodes: kubectl get nodes',
       exitCode: 1,
     });
+  });
+});
+
+describe('why of a NodeService', () => {
+  const service = (change: Partial<ServiceDocument> = {}): ServiceDocument => ({
+    ...{ name: 'csi', origin: 'NodeService', accepted: true, mode: 'Continuous' },
+    publish: { label: 'service.rollcall.dev/csi' },
+    checks: [{ name: 'pod', what: 'a pod in kube-sytem on the node is Ready and not terminating' }],
+    nodes: { ready: 0, notReady: 5, unknown: 0 },
+    commonest: {
+      ...{ state: 'not-ready', reason: 'no pod on the node matches app=csi in kube-sytem' },
+      ...{ nodes: 5, example: 'node-1' },
+    },
+    ...change,
+  });
+  const whyService = (change: Partial<ServiceDocument>, replica = replicaDocument(), ...flags: string[]) =>
+    run(['why', 'nodeservice/csi', ...flags], { '/v1/services': { replica, services: [service(change)] } });
+
+  test('names the commonest reason with a node, and the command that goes on from there', async () => {
+    const { text, exitCode } = await whyService({});
+    expect(exitCode).toBe(1);
+    expect(text).toBe(
+      [
+        'The service csi is ready on 0 of 5 nodes.',
+        'It is not ready on 5 nodes, such as node-1: no pod on the node matches app=csi in kube-sytem',
+        'fix: kubectl rollcall why node/node-1\n',
+        'check     pod: a pod in kube-sytem on the node is Ready and not terminating',
+        'label     service.rollcall.dev/csi',
+        'nodes     0 ready, 5 not ready, 0 unknown\n',
+      ].join('\n'),
+    );
+  });
+
+  test('exits with 0 where it is ready everywhere, and with 1 where it is nowhere or refused', async () => {
+    const all = { nodes: { ready: 2, notReady: 0, unknown: 0 } };
+    const { commonest: _, ...rest } = service(all);
+    const ready = await run(['why', 'nsvc/csi'], { '/v1/services': { replica: replicaDocument(), services: [rest] } });
+    expect(ready).toMatchObject({ exitCode: 0, text: expect.stringContaining('is ready on 2 of 2 nodes.') });
+    const refused = { accepted: false, problem: { reason: 'KeyTaken', message: 'its label is taken' } };
+    expect(await whyService(refused)).toMatchObject({
+      exitCode: 1,
+      text: expect.stringMatching(/^The service csi is not in force: its label is taken\.\n/),
+    });
+    expect(await whyService({ nodes: { ready: 0, notReady: 0, unknown: 0 } })).toMatchObject({
+      exitCode: 1,
+      text: expect.stringContaining('belongs on no node'),
+    });
+  });
+
+  test('is answered by the leader alone, and of one that is not there exits with 1', async () => {
+    await expect(whyService({}, standby)).rejects.toMatchObject({ exitCode: 3 });
+    expect((await whyService({}, standby, '-o', 'json')).exitCode).toBe(3);
+    const none = { '/v1/services': { replica: replicaDocument(), services: [] } };
+    await expect(run(['why', 'nodeservice/none'], none)).rejects.toMatchObject({ exitCode: 1 });
   });
 });
 
@@ -138,12 +245,12 @@ describe('why of a pod', () => {
   });
 });
 
-test.each(['node', 'node/', 'node/a/b', 'pod/a', 'pod/a/b/c', 'service/a', 'xpod/a/b', ''])(
-  'why of %j is neither of a node nor of a pod',
+test.each(['node', 'node/', 'node/a/b', 'pod/a', 'pod/a/b/c', 'service/a', 'nodeservice/', 'xpod/a/b', ''])(
+  'why of %j is of nothing that it knows',
   async (subject) => {
     await expect(run(['why', subject], {})).rejects.toMatchObject({
-      message: `"${subject}" is neither a node nor a pod`,
-      cure: 'write node/NAME, node/NAME KEY, or pod/NAMESPACE/NAME',
+      message: `"${subject}" is neither a node, a NodeService nor a pod`,
+      cure: 'write node/NAME, node/NAME KEY, nodeservice/NAME, or pod/NAMESPACE/NAME',
       exitCode: 2,
     });
   },

@@ -1,14 +1,17 @@
 import { cleanDocument } from '@rollcall/common/clean.ts';
-import type { NodeDocument, ScheduleDocument } from '@rollcall/common/console.ts';
+import type { NodeDocument, RuleOnNodeDocument, ScheduleDocument, ServicesDocument } from '@rollcall/common/console.ts';
 import { KubeApiError } from '../cluster/kube-api.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
 import { mustLead, printedFor, type Surroundings } from '../surroundings.ts';
 import { whyNodeText } from '../why/node-text.ts';
 import type { NodeObject } from '../why/owners.ts';
+import { type PastEvent, pastEvents } from '../why/past-events.ts';
 import { whyPodText } from '../why/pod-text.ts';
+import { whyRuleText } from '../why/rule-text.ts';
+import { whyServiceText } from '../why/service-text.ts';
 import { missingCrds, unknownKey } from '../why/unknown-key.ts';
 
-/** `subject`: node/NAME or pod/NAMESPACE/NAME. Returns the exit code. */
+/** `subject`: node/NAME, nodeservice/NAME or pod/NAMESPACE/NAME. Returns the exit code. */
 export function why(surroundings: Surroundings, subject: string, key: string | undefined): Promise<number> {
   const [kind = '', ...names] = subject.split('/');
   if (/^(node|nodes|no)$/.test(kind) && names.length === 1 && names[0]) return whyNode(surroundings, names[0], key);
@@ -19,8 +22,11 @@ export function why(surroundings: Surroundings, subject: string, key: string | u
     const cure = `leave out ${key}; only nodes have keys: node/NAME KEY`;
     throw new CommandFailure('A key can be given for a node only, not for a pod', cure, { exitCode: EXIT.usage });
   }
-  const cure = 'write node/NAME, node/NAME KEY, or pod/NAMESPACE/NAME';
-  throw new CommandFailure(`"${subject}" is neither a node nor a pod`, cure, { exitCode: EXIT.usage });
+  if (/^(nodeservice|nodeservices|nsvc)$/.test(kind) && names.length === 1 && names[0] && key === undefined) {
+    return whyService(surroundings, names[0]);
+  }
+  const cure = 'write node/NAME, node/NAME KEY, nodeservice/NAME, or pod/NAMESPACE/NAME';
+  throw new CommandFailure(`"${subject}" is neither a node, a NodeService nor a pod`, cure, { exitCode: EXIT.usage });
 }
 
 async function whyNode(surroundings: Surroundings, name: string, wanted: string | undefined): Promise<number> {
@@ -32,21 +38,34 @@ async function whyNode(surroundings: Surroundings, name: string, wanted: string 
       exitCode: EXIT.notSo,
     });
   const key = wanted === undefined ? undefined : document.keys.find((each) => each.key === wanted);
-  if (wanted !== undefined && !key) throw unknownKey(document, wanted, await missingCrds(surroundings.kube));
+  if (wanted !== undefined && !key) {
+    const rule = await ruleFor(surroundings, name, wanted);
+    if (!rule) throw unknownKey(document, wanted, await missingCrds(surroundings.kube));
+    if (!printedFor(surroundings, rule)) surroundings.print(whyRuleText(cleanDocument(rule), surroundings.terminal));
+    return document.replica.leading ? EXIT.notSo : EXIT.unknown;
+  }
   if (printedFor(surroundings, key ? { ...document, keys: [key] } : document)) {
     return document.replica.leading ? EXIT.ok : EXIT.unknown;
   }
   const node = await readNode(surroundings, name);
+  const events = await readPast(surroundings, document);
   const shown = cleanDocument(document);
   const shownKey = key && shown.keys[document.keys.indexOf(key)];
   const { isWell, text } = whyNodeText(shown, {
     ...(shownKey ? { key: shownKey } : {}),
     node,
+    events: cleanDocument(events),
     terminal: surroundings.terminal,
   });
   surroundings.print(text);
   if (!document.replica.leading) return EXIT.unknown;
   return isWell ? EXIT.ok : EXIT.notSo;
+}
+
+/** The rule that gives a label which is neither on the node nor claimed; `undefined` if there is none. */
+function ruleFor(surroundings: Surroundings, node: string, label: string): Promise<RuleOnNodeDocument | undefined> {
+  const query = new URLSearchParams({ label, node });
+  return surroundings.withConsole((console) => console.find<RuleOnNodeDocument>(`/v1/rules?${query}`));
 }
 
 /** Who owns what is worth saying, and no reason to fail. */
@@ -58,6 +77,33 @@ async function readNode(surroundings: Surroundings, name: string): Promise<NodeO
     surroundings.note(`The owners of the keys are unknown: ${cleanDocument(reason)}\n`);
     return undefined;
   }
+}
+
+/** What happened before the record of this leader begins: it helps, and is no reason to fail. */
+async function readPast(surroundings: Surroundings, { name, changesSince }: NodeDocument): Promise<PastEvent[]> {
+  if (changesSince === undefined) return [];
+  try {
+    return await pastEvents(surroundings.kube(), name, changesSince);
+  } catch {
+    return [];
+  }
+}
+
+async function whyService(surroundings: Surroundings, name: string): Promise<number> {
+  const { replica, services } = await surroundings.withConsole((console) =>
+    console.get<ServicesDocument>('/v1/services'),
+  );
+  const service = services.find((each) => each.name === name);
+  if (!service) {
+    throw new CommandFailure(`rollcall does not know the NodeService ${name}`, 'list them: kubectl get nodeservices', {
+      exitCode: EXIT.notSo,
+    });
+  }
+  if (printedFor(surroundings, { replica, ...service })) return replica.leading ? EXIT.ok : EXIT.unknown;
+  mustLead(surroundings, replica);
+  const { isWell, text } = whyServiceText(cleanDocument(service), surroundings.terminal);
+  surroundings.print(text);
+  return isWell ? EXIT.ok : EXIT.notSo;
 }
 
 async function whyPod(surroundings: Surroundings, namespace: string, name: string): Promise<number> {

@@ -1,7 +1,7 @@
 import { nodeSummary, replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
 import type { NodeSummary, ReplicaDocument } from '@rollcall/common/console.ts';
 import { describe, expect, test } from 'vitest';
-import { type Status, statusOf } from './status-of.ts';
+import { type Status, type StatusFinding, statusOf } from './status-of.ts';
 
 const FLEET = { subject: 'agents', of: 'fleet', nodes: 3 } as const;
 
@@ -16,7 +16,8 @@ describe('the answer', () => {
   test('is that all is well, with the number of nodes', () => {
     expect(of([{}, {}])).toMatchObject({
       holds: true,
-      answer: 'All nodes are as rollcall wants them (2 nodes).',
+      answer: 'The work of rollcall is done (2 nodes).',
+      services: { ready: true, answer: 'All services are ready (2 services).' },
       nodes: 2,
       agents: { fresh: 2 },
       agentVersions: { '0.1.0': 2 },
@@ -26,12 +27,12 @@ describe('the answer', () => {
 
   test('names warnings beside failures', () => {
     expect(of([{ agent: 'silent' }, { agent: 'absent' }]).answer).toBe(
-      'NOT all nodes are as rollcall wants them (2 nodes): 1 failure; 1 warning.',
+      'The work of rollcall is NOT done (2 nodes): 1 failure; 1 warning.',
     );
   });
 
   test('names warnings where all is well otherwise', () => {
-    expect(of([{ agent: 'absent' }]).answer).toBe('All nodes are as rollcall wants them (1 node); 1 warning.');
+    expect(of([{ agent: 'absent' }]).answer).toBe('The work of rollcall is done (1 node); 1 warning.');
   });
 
   test('of a dry run is that nothing is written', () => {
@@ -44,6 +45,7 @@ describe('the answer', () => {
     expect(found.findings).toEqual([
       {
         severity: 'fail',
+        about: 'rollcall',
         text: 'The replica that answered does not lead: no leader is known',
         cure: 'leave out --console-url, or pass the one of the leader',
       },
@@ -56,7 +58,12 @@ describe('findings', () => {
 
   test('of a cluster without nodes', () => {
     expect(found([])).toEqual([
-      { severity: 'fail', text: 'The cluster has no nodes', cure: 'check that this is the right cluster' },
+      {
+        severity: 'fail',
+        about: 'rollcall',
+        text: 'The cluster has no nodes',
+        cure: 'check that this is the right cluster',
+      },
     ]);
     expect(found([], { leading: false })).toHaveLength(1);
   });
@@ -78,7 +85,11 @@ describe('findings', () => {
       'csi was never ready on 3 nodes: node-1 (created 40m ago, check socket), ' +
         'node-2 (created 10m ago, deadline in 5m, check socket) and node-3 (created 20m ago, deadline 2m ago, check socket)',
     ]);
-    expect(found(nodes, { now })[1]).toMatchObject({ severity: 'warn', cure: 'kubectl rollcall why node/node-1' });
+    expect(found(nodes, { now })[1]).toMatchObject({
+      severity: 'fail',
+      about: 'services',
+      cure: 'kubectl rollcall why node/node-1',
+    });
     expect(found(nodes, { now, leading: false })).toHaveLength(1);
   });
 
@@ -94,6 +105,7 @@ describe('findings', () => {
     ).toEqual([
       {
         severity: 'warn',
+        about: 'rollcall',
         text: 'DrainInProgress is True on 2 nodes: node-1 and node-2; silent agents and services that are not ready there are not listed',
         cure: 'kubectl describe node node-1',
       },
@@ -113,6 +125,7 @@ describe('findings', () => {
     expect(found([{ pending: true }, {}, { pending: true }], { dryRun: true })).toEqual([
       {
         severity: 'warn',
+        about: 'rollcall',
         text: 'This is a dry run: 2 nodes would be changed',
         cure: 'to write these changes, set coordinator.config.dryRun=false',
       },
@@ -124,18 +137,20 @@ describe('findings', () => {
     expect(found([{}], { guards })).toEqual([
       {
         severity: 'fail',
+        about: 'rollcall',
         text: 'A guard is active (agents): most agents are silent at once (fleet), so silence removes nothing from 3 nodes',
         cure: 'check the network between nodes and coordinator (port 8443), and the latest rollout',
       },
       {
         severity: 'fail',
+        about: 'rollcall',
         text: 'A guard is active (configuration): many nodes would lose example.com/tier at once, because the configuration was changed, so it stays on 1 node for a while',
         cure: 'if the latest change of the configuration was a mistake, undo it',
       },
     ]);
   });
 
-  test.each<[string, Node, object]>([
+  test.each<[string, Node, Partial<StatusFinding>]>([
     [
       'a silent agent',
       { agent: 'silent' },
@@ -183,14 +198,30 @@ describe('findings', () => {
     ],
     [
       'a service that is not ready',
-      { services: { a: 'not-ready', b: 'ready', c: 'unknown' } },
-      { severity: 'warn', text: 'a is not ready on 1 node: node-1', cure: 'kubectl rollcall why node/node-1' },
+      { services: { a: 'not-ready', b: 'ready' } },
+      {
+        severity: 'fail',
+        about: 'services',
+        text: 'a is not ready on 1 node: node-1',
+        cure: 'kubectl rollcall why node/node-1',
+      },
+    ],
+    [
+      'a service that is unknown',
+      { services: { c: 'unknown' } },
+      {
+        severity: 'fail',
+        about: 'services',
+        text: 'Whether c is ready is unknown on 1 node: node-1',
+        cure: 'kubectl rollcall why node/node-1',
+      },
     ],
     [
       'a service that is held back',
       { heldBack: ['a'] },
       {
         severity: 'warn',
+        about: 'services',
         text: 'a became not ready too often, and is held back on 1 node: node-1',
         cure: 'kubectl rollcall why node/node-1',
       },
@@ -205,7 +236,7 @@ describe('findings', () => {
       },
     ],
   ])('of %s', (_what, node, finding) => {
-    expect(found([node, {}])).toEqual([finding]);
+    expect(found([node, {}])).toEqual([{ about: 'rollcall', ...finding }]);
   });
 
   test('of a silent agent say nothing where a guard speaks for it', () => {
@@ -229,10 +260,64 @@ describe('findings', () => {
     expect(of(versions, {}, 'elsewhere').findings).toEqual([
       {
         severity: 'warn',
+        about: 'rollcall',
         text: 'Agents run 2 versions: 0.0.9 on 3 nodes and 0.0.8 on 2 nodes',
         cure: 'kubectl -n elsewhere rollout status daemonset/rollcall-agent',
       },
     ]);
+  });
+});
+
+describe('whether services are ready', () => {
+  const services = (...nodes: Node[]) => of(nodes).services;
+
+  test.each<[string, Node]>([
+    ['not ready', { services: { a: 'not-ready' } }],
+    ['unknown', { services: { a: 'unknown' } }],
+    ['unknown, because the agent was not heard yet', { services: { a: 'unknown' }, agent: 'unheard' }],
+    ['unknown behind a guard', { services: { a: 'unknown' }, agent: 'silent', guard: 'fleet' }],
+    [
+      'waited for since the creation of the node',
+      { services: { a: 'not-ready' }, starting: [{ service: 'a', checks: [], since: '2026-01-01T00:00:00Z' }] },
+    ],
+  ])('is answered with no while one is %s on one node', (_what, node) => {
+    expect(services(node, { services: { a: 'ready', b: 'ready' } })).toEqual({
+      ready: false,
+      answer: 'NOT all services are ready (1 of 2 services not): a.',
+    });
+  });
+
+  test('does not depend on nodes that are drained', () => {
+    expect(services({ services: { a: 'not-ready' }, lifecycle: ['DrainInProgress'] })).toMatchObject({ ready: true });
+  });
+
+  test('does not depend on the work of rollcall, nor does that depend on it', () => {
+    const pending = of([{ pending: true }]);
+    expect([pending.holds, pending.services.ready]).toEqual([false, true]);
+    const down = of([{ services: { a: 'not-ready' } }]);
+    expect([down.holds, down.services.ready]).toEqual([true, false]);
+  });
+
+  test('is answered with no while a NodeService is not in force, on no node', () => {
+    const refused = [{ name: 'csi', reason: 'KeyTaken', message: 'its label is that of another' }];
+    const found = statusOf({ replica: replicaDocument(), nodes: [nodeSummary()], refused });
+    expect([found.holds, found.services]).toEqual([
+      true,
+      { ready: false, answer: 'NOT all services are ready (1 of 3 services not): csi.' },
+    ]);
+    expect(found.findings).toEqual([
+      {
+        severity: 'fail',
+        about: 'services',
+        text: 'The NodeService csi is not in force: its label is that of another',
+        cure: 'kubectl rollcall why nodeservice/csi',
+      },
+    ]);
+  });
+
+  test('is answered where no service is checked, and by no standby', () => {
+    expect(services({ services: {} })).toEqual({ ready: true, answer: 'No service is checked on any node.' });
+    expect(of([{}], { leading: false }).services.ready).toBe(false);
   });
 });
 

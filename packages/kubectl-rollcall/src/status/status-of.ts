@@ -1,4 +1,11 @@
-import type { AgentState, NodeSummary, NodesDocument, ReplicaDocument } from '@rollcall/common/console.ts';
+import type {
+  AgentState,
+  NodeSummary,
+  NodesDocument,
+  RefusedService,
+  ReplicaDocument,
+  ServiceState,
+} from '@rollcall/common/console.ts';
 import { guardCure, guardText } from '@rollcall/common/guards.ts';
 import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
 import type { Finding } from '../findings.ts';
@@ -15,22 +22,30 @@ export type PoolStatus = {
   heldBack: number;
 };
 
+/** What a finding is about: whether rollcall's work is done, or whether services are ready. */
+export const QUESTIONS = ['rollcall', 'services'] as const;
+export type Question = (typeof QUESTIONS)[number];
+
+export type StatusFinding = Finding & { about: Question };
+
 export type Status = {
-  /** Whether all that is wanted holds. */
+  /** Whether rollcall's work is done: nodes have every key that rollcall wants, and agents are heard. */
   holds: boolean;
   /** The same, as a sentence. */
   answer: string;
+  /** Whether every service is ready on every node that waits for it, except on nodes that are drained. */
+  services: { ready: boolean; answer: string };
   replica: ReplicaDocument;
   nodes: number;
   agents: Readonly<Partial<Record<AgentState, number>>>;
   /** Nodes by the version of their agent. */
   agentVersions: Readonly<Record<string, number>>;
   pools: readonly PoolStatus[];
-  findings: readonly Finding[];
+  findings: readonly StatusFinding[];
 };
 
 /** What there is to say about a fleet. `namespace`: that rollcall is in. */
-export function statusOf({ replica, nodes }: NodesDocument, namespace = 'rollcall'): Status {
+export function statusOf({ replica, nodes, refused = [] }: NodesDocument, namespace = 'rollcall'): Status {
   const agents: Partial<Record<AgentState, number>> = {};
   const agentVersions: Record<string, number> = {};
   for (const { agent, agentVersion } of nodes) {
@@ -38,29 +53,68 @@ export function statusOf({ replica, nodes }: NodesDocument, namespace = 'rollcal
     if (agentVersion !== undefined) agentVersions[agentVersion] = (agentVersions[agentVersion] ?? 0) + 1;
   }
   const findings = [
-    ...leaderFindings(replica, nodes),
-    ...(replica.leading ? [...guardFindings(replica), ...nodeFindings(replica, nodes, namespace)] : []),
-    ...(replica.leading ? [...startingFindings(replica, nodes), ...lifecycleFindings(nodes)] : []),
-    ...versionFindings(agentVersions, namespace),
+    ...aboutRollcall(leaderFindings(replica, nodes)),
+    ...(replica.leading ? refused.map(refusedFinding) : []),
+    ...(replica.leading ? [...aboutRollcall(guardFindings(replica)), ...nodeFindings(replica, nodes, namespace)] : []),
+    ...(replica.leading ? [...startingFindings(replica, nodes), ...aboutRollcall(lifecycleFindings(nodes))] : []),
+    ...aboutRollcall(versionFindings(agentVersions, namespace)),
   ];
-  const holds = !findings.some(({ severity }) => severity === 'fail');
-  const answer = answerOf(holds, findings, { replica, nodes: nodes.length });
-  return { holds, answer, replica, nodes: nodes.length, agents, agentVersions, pools: poolsOf(nodes), findings };
+  const holds = !findings.some(({ severity, about }) => severity === 'fail' && about === 'rollcall');
+  const answer = answerOf(findings, { replica, nodes: nodes.length });
+  const services = servicesAnswer({ replica, nodes, refused });
+  return {
+    holds,
+    answer,
+    services,
+    replica,
+    nodes: nodes.length,
+    agents,
+    agentVersions,
+    pools: poolsOf(nodes),
+    findings,
+  };
+}
+
+/** Whether the answer to each of these questions is yes. */
+export function isAllWell({ holds, services }: Status, questions: readonly Question[]): boolean {
+  const answers = { rollcall: holds, services: services.ready };
+  return questions.every((question) => answers[question]);
+}
+
+function aboutRollcall(findings: readonly Finding[]): StatusFinding[] {
+  return findings.map((finding) => ({ ...finding, about: 'rollcall' }));
 }
 
 function answerOf(
-  holds: boolean,
-  findings: readonly Finding[],
+  all: readonly StatusFinding[],
   { replica, nodes }: { replica: ReplicaDocument; nodes: number },
 ): string {
+  const findings = all.filter(({ about }) => about === 'rollcall');
   const failures = findings.filter(({ severity }) => severity === 'fail').length;
   const warnings = findings.length - failures;
   const also = warnings > 0 ? `; ${count(warnings, 'warning')}` : '';
   if (!replica.leading) return 'The state is unknown: this replica does not lead.';
-  if (!holds)
-    return `NOT all nodes are as rollcall wants them (${count(nodes, 'node')}): ${count(failures, 'failure')}${also}.`;
+  if (failures > 0)
+    return `The work of rollcall is NOT done (${count(nodes, 'node')}): ${count(failures, 'failure')}${also}.`;
   if (replica.dryRun) return `This is a dry run (${count(nodes, 'node')}): rollcall writes nothing${also}.`;
-  return `All nodes are as rollcall wants them (${count(nodes, 'node')})${also}.`;
+  return `The work of rollcall is done (${count(nodes, 'node')})${also}.`;
+}
+
+/** A service that is unknown on a node is not known to be ready there. */
+function servicesAnswer({ replica, nodes, refused = [] }: NodesDocument): Status['services'] {
+  if (!replica.leading) return { ready: false, answer: 'Whether services are ready is unknown.' };
+  const others = refused.map(({ name }) => name);
+  const all = new Set([...nodes.flatMap(({ services }) => Object.keys(services)), ...others]);
+  const failing = nodes
+    .filter(isUndisturbed)
+    .flatMap(({ services }) => Object.keys(services).filter((name) => services[name] !== 'ready'));
+  const names = [...new Set([...failing, ...others])].sort();
+  const of = count(all.size, 'service');
+  if (names.length > 0) {
+    return { ready: false, answer: `NOT all services are ready (${names.length} of ${of} not): ${listed(names)}.` };
+  }
+  if (all.size === 0) return { ready: true, answer: 'No service is checked on any node.' };
+  return { ready: true, answer: `All services are ready (${of}).` };
 }
 
 function leaderFindings(replica: ReplicaDocument, nodes: readonly NodeSummary[]): Finding[] {
@@ -90,8 +144,17 @@ function guardFindings({ guards }: ReplicaDocument): Finding[] {
   return guards.map((guard) => ({ severity: 'fail', text: guardText(guard), cure: guardCure(guard) }));
 }
 
+function refusedFinding({ name, message }: RefusedService): StatusFinding {
+  return {
+    severity: 'fail',
+    about: 'services',
+    text: `The NodeService ${name} is not in force: ${message}`,
+    cure: `kubectl rollcall why nodeservice/${name}`,
+  };
+}
+
 /** Services that nodes wait for since their creation. */
-function startingFindings({ now }: ReplicaDocument, nodes: readonly NodeSummary[]): Finding[] {
+function startingFindings({ now }: ReplicaDocument, nodes: readonly NodeSummary[]): StatusFinding[] {
   const all = nodes
     .filter(isUndisturbed)
     .flatMap(({ name: node, starting = [] }) => starting.map((each) => ({ node, ...each })));
@@ -101,7 +164,8 @@ function startingFindings({ now }: ReplicaDocument, nodes: readonly NodeSummary[
       return `${node} (${startupWords(startup, now)}${which})`;
     });
     return {
-      severity: 'warn',
+      severity: 'fail',
+      about: 'services',
       text: `${service} was never ready on ${count(found.length, 'node')}: ${listed(where, 3)}`,
       cure: `kubectl rollcall why node/${found[0]?.node}`,
     };
@@ -129,6 +193,8 @@ function isUndisturbed({ lifecycle = [] }: NodeSummary): boolean {
 
 type Kind = {
   severity: Finding['severity'];
+  /** Defaults to rollcall. */
+  about?: Question;
   of: (node: NodeSummary) => readonly string[];
   text: (what: string, nodes: string) => string;
   cure: (found: { node: string; what: string; namespace: string }) => string;
@@ -137,11 +203,16 @@ type Kind = {
 const YES: readonly string[] = [''];
 const NO: readonly string[] = [];
 
-/** Services that are not ready, but those that the node waits for since its creation. */
-function notReady({ services, starting = [] }: NodeSummary): string[] {
+/** Services in a state, but those that the node waits for since its creation. */
+function servicesIn(state: ServiceState, { services, starting = [] }: NodeSummary): string[] {
   return Object.keys(services).filter(
-    (name) => services[name] === 'not-ready' && !starting.some(({ service }) => service === name),
+    (name) => services[name] === state && !starting.some(({ service }) => service === name),
   );
+}
+
+/** Other findings name agents that are not heard, of which services are unknown. */
+function isAgentFound({ agent }: NodeSummary): boolean {
+  return agent !== 'unheard' && agent !== 'silent';
 }
 
 const KINDS: readonly Kind[] = [
@@ -184,28 +255,38 @@ const KINDS: readonly Kind[] = [
       `to see why: kubectl rollcall why node/${node} ${key}; to remove it: kubectl label node ${node} ${key}-, or poolsRemovedLabels`,
   },
   {
-    severity: 'warn',
-    of: (node) => (isUndisturbed(node) ? notReady(node) : NO),
+    severity: 'fail',
+    about: 'services',
+    of: (node) => (isUndisturbed(node) ? servicesIn('not-ready', node) : NO),
     text: (service, nodes) => `${service} is not ready on ${nodes}`,
     cure: ({ node }) => `kubectl rollcall why node/${node}`,
   },
   {
+    severity: 'fail',
+    about: 'services',
+    of: (node) => (isUndisturbed(node) && isAgentFound(node) ? servicesIn('unknown', node) : NO),
+    text: (service, nodes) => `Whether ${service} is ready is unknown on ${nodes}`,
+    cure: ({ node }) => `kubectl rollcall why node/${node}`,
+  },
+  {
     severity: 'warn',
+    about: 'services',
     of: ({ heldBack }) => heldBack,
     text: (service, nodes) => `${service} became not ready too often, and is held back on ${nodes}`,
     cure: ({ node }) => `kubectl rollcall why node/${node}`,
   },
 ];
 
-function nodeFindings({ dryRun }: ReplicaDocument, nodes: readonly NodeSummary[], namespace: string): Finding[] {
+function nodeFindings({ dryRun }: ReplicaDocument, nodes: readonly NodeSummary[], namespace: string): StatusFinding[] {
   const findings = KINDS.flatMap((kind) => {
     const found = new Map<string, string[]>();
     for (const node of nodes)
       for (const what of kind.of(node)) found.set(what, [...(found.get(what) ?? []), node.name]);
-    return [...found].map(([what, names]): Finding => {
+    return [...found].map(([what, names]): StatusFinding => {
       const where = `${count(names.length, 'node')}: ${listed(names, 3)}`;
       return {
         severity: kind.severity,
+        about: kind.about ?? 'rollcall',
         text: kind.text(what, where),
         cure: kind.cure({ node: names[0] ?? '', what, namespace }),
       };
@@ -219,6 +300,7 @@ function nodeFindings({ dryRun }: ReplicaDocument, nodes: readonly NodeSummary[]
     )}`;
     findings.push({
       severity: 'fail',
+      about: 'rollcall',
       text,
       cure: 'wait, or pass --wait; if it lasts, see the log of the coordinator',
     });

@@ -1,5 +1,6 @@
 import { nodeSummary, replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
 import type { NodeSummary, ReplicaDocument } from '@rollcall/common/console.ts';
+import { SUBJECTS } from '@rollcall/common/guards.ts';
 import { expect, test } from 'vitest';
 import { COLORED, toned } from '../testing/documents.test-fixtures.ts';
 import { statusOf } from './status-of.ts';
@@ -18,7 +19,8 @@ const field = (name: string, text: string) => `<quiet>${name.padEnd(10)}</>${tex
 test('what is well comes in green, without findings, and the figures follow', () => {
   expect(textOf({ nodes: [{ pool: 'a', services: { x: 'ready' } }] })).toBe(
     [
-      '<good>All nodes are as rollcall wants them (1 node).</>\n\n',
+      '<good>The work of rollcall is done (1 node).</>\n',
+      '<good>All services are ready (1 service).</>\n\n',
       field('leader', 'rollcall-coordinator-7c9d5b8f4-abcde, 0.1.0'),
       field('agents', '1 reporting; version 0.1.0 (1)'),
       field('guards', 'none active'),
@@ -30,13 +32,17 @@ test('what is well comes in green, without findings, and the figures follow', ()
 
 test('a warning makes the answer doubtful, and comes between the answer and the figures', () => {
   const text = textOf({ nodes: [{ agent: 'absent' }] });
-  expect(text).toMatch(/^<doubtful>All nodes .*<\/>\n\n<quiet>warn {2}<\/><doubtful>There is no agent on 1 node/);
+  expect(text).toMatch(
+    /^<doubtful>The work .*<\/>\n<good>All services .*<\/>\n\n<quiet>warn {2}<\/><doubtful>There is no agent on 1 node/,
+  );
   expect(text).toMatch(/\n {6}<quiet>fix: .*<\/>\n\n<quiet>leader/);
 });
 
 test('a failure makes the answer bad, and comes before warnings', () => {
   const text = textOf({ nodes: [{ agent: 'absent', pending: true }] });
-  expect(text).toMatch(/^<bad>NOT all nodes .*<\/>\n\n<quiet>fail {2}<\/><bad>1 node has pending/);
+  expect(text).toMatch(
+    /^<bad>The work of rollcall is NOT .*<\/>\n<good>All services .*<\/>\n\n<quiet>fail {2}<\/><bad>1 node has pending/,
+  );
   expect(text.indexOf('<quiet>fail')).toBeLessThan(text.indexOf('<quiet>warn'));
 });
 
@@ -58,6 +64,22 @@ test('the leader is named by the standby that answers, as far as it knows', () =
 
 test('a dry run is named beside the leader', () => {
   expect(textOf({ replica: { dryRun: true } })).toContain(', 0.1.0, dry run\n');
+});
+
+test('a service that is not ready makes the second answer bad, and not the first', () => {
+  const text = textOf({ nodes: [{ services: { x: 'not-ready' } }] });
+  expect(text).toMatch(/^<good>The work .*<\/>\n<bad>NOT all services are ready .*<\/>\n\n<quiet>fail/);
+});
+
+test.each(SUBJECTS)('a guard about %s is named in a finding, and beside "guards"', (subject) => {
+  const text = textOf({ replica: { guards: [{ subject, of: 'this', nodes: 3 }] } });
+  expect(text).toContain(`A guard is active (${subject}): `);
+  expect(text).toContain(field('guards', `${subject} (this)`));
+});
+
+test('without a guard, neither the findings nor "guards" name one', () => {
+  expect(textOf({})).not.toContain('A guard is active');
+  expect(textOf({})).toContain(field('guards', 'none active'));
 });
 
 test('guards are named', () => {

@@ -2,7 +2,7 @@ import { printFindings } from '../findings.ts';
 import { count, grouped, listed } from '../text/count.ts';
 import { Page, type Terminal } from '../text/page.ts';
 import type { Column } from '../text/table.ts';
-import type { PoolStatus, Status } from './status-of.ts';
+import type { PoolStatus, Question, Status } from './status-of.ts';
 
 const none = (n: number) => (n === 0 ? '-' : grouped(n));
 
@@ -28,9 +28,11 @@ const AGENT_WORDS = {
 /** The answer first, then what is to be done, then the figures. */
 export function statusText(status: Status, terminal: Terminal, isWide: boolean): string {
   const page = new Page(terminal);
-  const { replica, holds, answer, agents, agentVersions, pools, findings } = status;
-  const warned = findings.length > 0;
-  page.line(answer, { tone: holds ? (warned ? 'doubtful' : 'good') : 'bad' });
+  const { replica, holds, answer, services, agents, agentVersions, pools, findings } = status;
+  const warned = (about: Question) => findings.some((finding) => finding.about === about);
+  const toneOf = (isYes: boolean, about: Question) => (isYes ? (warned(about) ? 'doubtful' : 'good') : 'bad');
+  page.line(answer, { tone: toneOf(holds, 'rollcall') });
+  if (status.nodes > 0) page.line(services.answer, { tone: toneOf(services.ready, 'services') });
   if (findings.length > 0) page.line();
   printFindings(page, findings);
   page.line();

@@ -10,14 +10,21 @@ import { Page, type Terminal } from '../text/page.ts';
 import type { Column } from '../text/table.ts';
 import { keyCause, nodeCause } from './node-cause.ts';
 import { type NodeObject, ownersOf } from './owners.ts';
+import type { PastEvent } from './past-events.ts';
 
 export type NodeAnswer = { isWell: boolean; text: string };
 
-/** `node`: as the API server has it, to say who owns what; absent where it may not be read. */
-export function whyNodeText(
-  document: NodeDocument,
-  { key, node, terminal }: { key?: KeyDocument; node?: NodeObject | undefined; terminal: Terminal },
-): NodeAnswer {
+type WhyNode = {
+  key?: KeyDocument;
+  /** As the API server has it, to say who owns what; absent where it may not be read. */
+  node?: NodeObject | undefined;
+  /** Events from before the record of changes begins. */
+  events?: readonly PastEvent[];
+  terminal: Terminal;
+};
+
+/** Why the node is as it is, or why one of its keys is. */
+export function whyNodeText(document: NodeDocument, { key, node, events = [], terminal }: WhyNode): NodeAnswer {
   const page = new Page(terminal);
   const cause = key ? keyCause(document, key) : nodeCause(document);
   page.line(cause.headline, { tone: cause.isWell ? 'good' : 'bad' });
@@ -37,7 +44,13 @@ export function whyNodeText(
   const changes = key
     ? document.changes.filter((change) => change.key === key.key && change.kind === key.kind)
     : document.changes;
-  changesChain(page, changes, document.replica.now);
+  changesChain(page, changes, document);
+  const words = key && [key.key, ...(key.service === undefined ? [] : [key.service])];
+  eventsChain(
+    page,
+    words ? events.filter(({ message }) => words.some((word) => message.includes(word))) : events,
+    document,
+  );
   return { isWell: cause.isWell, text: page.text };
 }
 
@@ -115,13 +128,28 @@ function shown(value: string | null | undefined): string {
   return value === '' ? '""' : (value ?? '(absent)');
 }
 
-function changesChain(page: Page, changes: readonly ChangeDocument[], now: string): void {
+function changesChain(
+  page: Page,
+  changes: readonly ChangeDocument[],
+  { changesSince, replica: { now } }: NodeDocument,
+): void {
+  const began = changesSince === undefined ? '' : `, which began to lead ${ago(changesSince, now)}`;
   if (changes.length === 0) {
-    page.line().line('No change by this coordinator yet.', { tone: 'quiet' });
+    page.line().line(`No change by this coordinator yet${began}.`, { tone: 'quiet' });
     return;
   }
   page.line().line('last changes', { tone: 'strong' });
   for (const { at, key, from, to, reason } of changes) {
     page.field(ago(at, now), `${key}: ${shown(from)} -> ${shown(to)}: ${reason}`, { indent: 2 });
+  }
+  if (began !== '') page.line(`The record is of this coordinator${began}.`, { tone: 'quiet', indent: 2 });
+}
+
+/** What happened under the leaders before. */
+function eventsChain(page: Page, events: readonly PastEvent[], { replica: { now } }: NodeDocument): void {
+  if (events.length === 0) return;
+  page.line().line('before, by Events', { tone: 'strong' });
+  for (const { at, reason, message, count } of events) {
+    page.field(ago(at, now), `${reason}${count > 1 ? ` (${count} times)` : ''}: ${message}`, { indent: 2 });
   }
 }

@@ -19,7 +19,8 @@ export async function missingCrds(kube: () => KubeApi): Promise<string[]> {
 /** Why no labeler decides about a key of a node. */
 export function unknownKey({ name, keys }: NodeDocument, key: string, missing: readonly string[]): CommandFailure {
   const text = `rollcall does not decide about ${key} on node/${name}`;
-  const near = keys.map((each) => each.key).filter((each) => each.includes(key) || sameEnd(each, key));
+  const all = new Set(keys.map((each) => each.key));
+  const near = [...all].filter((each) => each.includes(key) || sameEnd(each, key));
   const exitCode = EXIT.notSo;
   if (near.length > 0) return new CommandFailure(text, `did you mean ${listed(near)}?`, { exitCode });
   if (missing.length > 0) {
