@@ -2,7 +2,7 @@
 export const FOREIGN_FLAGS: readonly string[] = `
   all as audience bound-object-kind bound-object-name cascade context create-namespace disable-network-policy
   emulated-version field-selector force-conflicts for frozen-lockfile from-file http2 ignore-not-found ignore-taint no-hooks
-  node-labels max-node-startup-time max-total-unready-percentage name ok-total-unready-count overwrite previous print-architecture raw recursive
+  node-labels max-node-startup-time max-total-unready-percentage name ok-total-unready-count overwrite patch-file previous print-architecture raw recursive
   register-with-taints replicas reporter reset-then-reuse-values reuse-values root-dir scale-down-unready-time server-side set show-labels
   show-managed-fields show-only startup-taint startup-taint-prefix status-taint take-ownership timeout type values wait yes
 
@@ -16,7 +16,7 @@ export const FOREIGN_FLAGS: readonly string[] = `
 
 /** Flags of scripts in this repository, which document them themselves. */
 export const SCRIPT_FLAGS: readonly string[] = `
-  app-only audit-log beside binaries-only check compare console-url debian-mirror edit file help idle-seconds list minutes nodes once platform pre
+  app-only audit-log beside binaries-only check compare console-url debian-mirror edit file help idle-seconds list minutes nodes once only platform pre
   kind nth port plugin print-config profile reference relock rounds sample scheduler seed serve socket verify version without-real-nodes write
 `
   .split(/\s+/)

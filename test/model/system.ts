@@ -206,7 +206,7 @@ export class Replica {
     const labelerOptions: WhatIfOptions = {
       ...{ services, keys, rules: () => this.#ruleSet, startupGate: gateOptions, ...reserved },
       serviceUids: () => serviceRegistry.uids,
-      deviceGrammar: { usb: BUS, pci: BUS },
+      deviceGrammar: { labels: 'all', usb: BUS, pci: BUS },
       factLabels: [],
       eviction: evict && evictionFor({ evictReadiness: evict.readiness }, keys),
     };

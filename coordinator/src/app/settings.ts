@@ -17,6 +17,7 @@ export function labelerSettings(
     forbiddenLabelDomains: config.forbiddenLabelDomains,
     startupGate: { requires: config.startupGateRequires, maxWaitMs: config.startupGateMaxWaitSeconds * 1000 },
     deviceGrammar: {
+      labels: config.hardwareLabels,
       pci: { deviceClassWhitelist: config.pciDeviceClassWhitelist, deviceLabelFields: config.pciDeviceLabelFields },
       usb: { deviceClassWhitelist: config.usbDeviceClassWhitelist, deviceLabelFields: config.usbDeviceLabelFields },
     },

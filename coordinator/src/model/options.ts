@@ -185,6 +185,12 @@ export const COORDINATOR_OPTIONS = {
     max: 86_400,
     help: 'Delay before more than 10 nodes, and more than 20 % of those that have it, lose a label because of a changed configuration, so that you can notice; 0 for no delay.',
   },
+  hardwareLabels: {
+    type: 'string',
+    default: 'all',
+    choices: ['none', 'known', 'all'],
+    help: 'Labels of devices that agents see: none, those of known accelerators (device.rollcall.dev/), or those of all listed classes as well.',
+  },
   pciDeviceClassWhitelist: {
     type: 'list',
     // NFD's, and the class of an Edge TPU on PCIe.

@@ -27,6 +27,7 @@
 {{- end -}}
 {{- with .Values.pools.allowedPrefixes }}{{ $_ := set $config "poolsAllowedPrefixes" . }}{{ end -}}
 {{- $_ := set $config "servicesAllowedPrefixes" .Values.services.allowedPrefixes -}}
+{{- if ne .Values.hardware.labels "all" }}{{ $_ := set $config "hardwareLabels" .Values.hardware.labels }}{{ end -}}
 {{- if include "rollcall.rules.configMaps" . | fromYaml -}}
 {{- $_ := set $config "labelDir" "/etc/rollcall/rules" -}}
 {{- $_ := set $config "rulesAllowedPrefixes" (include "rollcall.rules.prefixes" . | fromJsonArray) -}}

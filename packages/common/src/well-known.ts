@@ -151,3 +151,6 @@ export const COORDINATOR_DEPLOYMENT_NAME = 'rollcall-coordinator';
 export function coordinatorServerName(namespace: string): string {
   return `${COORDINATOR_SERVICE_NAME}.${namespace}.svc`;
 }
+
+/** What the condition `Ready` of an object says by default. */
+export const PENDING_MESSAGE = 'No coordinator of rollcall has read the object yet';

@@ -2,6 +2,7 @@ import { mkdir, rename, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { waitFor } from '../../control-plane/wait-for.ts';
+import { runPlugin } from '../../rig/run-plugin.ts';
 import { RuleStage } from './rule-stage.ts';
 
 // The numbers refer to the recorded behaviors of adaptant's k8s-auto-labeller.
@@ -70,6 +71,23 @@ describe('a label that a person has set before', () => {
     expect((await stage.read(node)).metadata.labels?.[TPU]).toBe('true');
     await stage.api.patch(apply, { ...body, metadata: { name: node } }, 'application/apply-patch+yaml');
     await stage.until(node, OFF);
+  });
+
+  test('is explained by kubectl rollcall why, with file, line and term, where no line holds', async () => {
+    const node = await stage.node({ kind: 'gpu' });
+    await stage.settled();
+    const { consoleUrl } = await stage.rig.leader();
+    const { exitCode, stdout } = await runPlugin(['why', `node/${node}`, TPU, `--console-url=${consoleUrl}`]);
+    expect(exitCode).toBe(1);
+    expect(stdout).toBe(
+      [
+        `node/${node} does not get the label ${TPU} by the rule file ${TPU}: no line holds.\n`,
+        `line 3    ${USB}`,
+        `          does not hold: the node has no ${USB}`,
+        'line 4    kind=tpu*',
+        '          does not hold: the node has kind=gpu\n',
+      ].join('\n'),
+    );
   });
 
   test('is described by explain', async () => {

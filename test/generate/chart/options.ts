@@ -21,6 +21,7 @@ export const SET_BY_CHART = {
       'rulesAllowedPrefixes',
       'poolsAllowedPrefixes',
       'servicesAllowedPrefixes',
+      'hardwareLabels',
       'reportsListen',
       'tls',
       'tlsCertFile',

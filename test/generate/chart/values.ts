@@ -111,6 +111,13 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
       [],
     ),
   }),
+  hardware: section('Labels of nodes by their hardware.', {
+    labels: leaf(
+      'Which labels: none; known: those of known accelerators, device.rollcall.dev/…; all: those of USB, PCI and the device tree as well.',
+      { enum: ['none', 'known', 'all'] },
+      'all',
+    ),
+  }),
   watchNamespaces: leaf(
     'Namespaces in which the coordinator may watch pods, besides those of Gitpod, of the release, and of services and holds in these values. ["*"]: all, which coordinator.config.evict needs.',
     { type: 'array', items: { type: 'string', pattern: '^([*]|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$' } },

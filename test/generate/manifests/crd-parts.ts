@@ -1,3 +1,4 @@
+import { PENDING_MESSAGE } from '@rollcall/common/well-known.ts';
 import type { ManifestObject } from './manifest.ts';
 
 /** Common parts of our CRDs. */
@@ -92,7 +93,7 @@ export const objectStatus = (properties: object) => ({
         type: 'Ready',
         status: 'Unknown',
         reason: 'Pending',
-        message: 'No coordinator of rollcall has read the object yet',
+        message: PENDING_MESSAGE,
         lastTransitionTime: '1970-01-01T00:00:00Z',
       },
     ],

@@ -1,8 +1,7 @@
 import type { RuleOnNodeDocument } from '@rollcall/common/console.ts';
 import type { Decision } from '../../decide/evaluator.ts';
 import { type DeviceGrammar, leftOutBy } from '../../decide/labelers/device-grammar.ts';
-import { ruleInputsOf } from '../../decide/labelers/implied-labels.ts';
-import type { RuleSet } from '../../decide/rules/rule-set.ts';
+import { type ExplainableRules, ruleInputsOf } from '../../decide/labelers/implied-labels.ts';
 import { RULES_LABELER } from './rules-document.ts';
 
 type Settings = { factLabels: readonly string[]; deviceGrammar: DeviceGrammar };
@@ -11,7 +10,7 @@ type Settings = { factLabels: readonly string[]; deviceGrammar: DeviceGrammar };
 export function ruleOnNode(
   label: string,
   { evaluated, intent }: Pick<Decision, 'evaluated' | 'intent'>,
-  rules: RuleSet,
+  rules: ExplainableRules,
   { factLabels, deviceGrammar }: Settings,
 ): Omit<RuleOnNodeDocument, 'replica'> | undefined {
   const ofOthers = [...intent.values()].filter(({ kind, labeler }) => kind === 'label' && labeler !== RULES_LABELER);

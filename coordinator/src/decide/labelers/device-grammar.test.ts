@@ -26,7 +26,9 @@ function deviceTree(compatible: string, count = '1'): DeviceReport {
 const MACHINE = [pci('0300', '1a03'), pci('0b40', '8086', { sriov_totalvfs: '16' }), pci('0c80', '8086')];
 
 function keys(devices: readonly DeviceReport[], grammar: Partial<DeviceGrammar> = {}): string[] {
-  return [...deviceLabels(devices, { pci: PCI, usb: USB, ...grammar }).keys()].map((key) => key.replace(NFD, ''));
+  return [...deviceLabels(devices, { labels: 'all', pci: PCI, usb: USB, ...grammar }).keys()].map((key) =>
+    key.replace(NFD, ''),
+  );
 }
 
 describe('labels of PCI devices', () => {
@@ -71,7 +73,7 @@ test('labels of USB devices have the serial number where it is asked for, and ar
 test('DT-1 DT-2 labels of a device tree say the vendor with a dash, Xilinx by its name, and how often it is there', () => {
   const tree = [deviceTree('xlnx,zynq-7000'), deviceTree('arm,cortex-a53', '4'), deviceTree('simple-bus')];
   tree.push(deviceTree('a,b,c', '2'), deviceTree('a,b,d'));
-  const labels = deviceLabels(tree, { pci: PCI, usb: USB });
+  const labels = deviceLabels(tree, { labels: 'all', pci: PCI, usb: USB });
   expect([...labels].map(([key, { value }]) => `${key}=${value}`)).toEqual([
     'beta.devicetree.org/xilinx-zynq-7000=1',
     'beta.devicetree.org/arm-cortex-a53=4',
@@ -97,7 +99,11 @@ test('no device, however odd, gives a label that the API server would refuse', (
   const names = fc.constantFrom('class', 'vendor', 'device', 'serial', 'compatible', 'count', 'sriov_totalvfs');
   const bus = fc.constantFrom('usb', 'pci', 'device-tree');
   const device = fc.record({ bus, attributes: fc.dictionary(names, text) });
-  const grammar = { pci: { ...PCI, deviceClassWhitelist: [''] }, usb: { ...USB, deviceClassWhitelist: [''] } };
+  const grammar: DeviceGrammar = {
+    labels: 'all',
+    pci: { ...PCI, deviceClassWhitelist: [''] },
+    usb: { ...USB, deviceClassWhitelist: [''] },
+  };
   fc.assert(
     fc.property(fc.array(device as fc.Arbitrary<DeviceReport>), (devices) => {
       for (const [key, { value }] of deviceLabels(devices, grammar)) {

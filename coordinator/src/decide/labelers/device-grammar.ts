@@ -19,7 +19,10 @@ type BusLabels = {
   deviceLabelFields: readonly string[];
 };
 
-export type DeviceGrammar = { pci: BusLabels; usb: BusLabels };
+/** `known`: known accelerators alone. */
+export const HARDWARE_LABELS = ['none', 'known', 'all'] as const;
+
+export type DeviceGrammar = { labels: (typeof HARDWARE_LABELS)[number]; pci: BusLabels; usb: BusLabels };
 
 export type DeviceLabel = { value: string; reason: string };
 
@@ -43,6 +46,8 @@ export function busesOf(key: string): readonly DeviceBus[] {
  */
 export function deviceLabels(devices: readonly DeviceReport[], grammar: DeviceGrammar): Map<string, DeviceLabel> {
   const labels = new Map<string, DeviceLabel>();
+  if (grammar.labels === 'none') return labels;
+  const isOfAll = grammar.labels === 'all';
   const counts = new Map<string, number>();
   const add = (key: string, value: string, reason: string) => {
     if (!labels.has(key) && isLabelKey(key) && isLabelValue(value)) labels.set(key, { value, reason });
@@ -51,7 +56,7 @@ export function deviceLabels(devices: readonly DeviceReport[], grammar: DeviceGr
     const { bus, attributes } = device;
     const reason = `the agent sees ${nameOf(device)}`;
     const { compatible, count } = attributes;
-    if (bus === 'device-tree' && count !== undefined) {
+    if (isOfAll && bus === 'device-tree' && count !== undefined) {
       const key = deviceTreeKey(compatible ?? '');
       const sum = (counts.get(key) ?? 0) + Number(count);
       counts.set(key, sum);
@@ -59,7 +64,7 @@ export function deviceLabels(devices: readonly DeviceReport[], grammar: DeviceGr
       labels.delete(key);
       add(key, String(sum), reason);
     }
-    if (bus === 'usb' || bus === 'pci') {
+    if (isOfAll && (bus === 'usb' || bus === 'pci')) {
       for (const key of nfdKeys(bus, attributes, grammar[bus])) add(key, 'true', reason);
     }
     // Virtual functions do not count: they exist because of the device itself.
@@ -69,12 +74,35 @@ export function deviceLabels(devices: readonly DeviceReport[], grammar: DeviceGr
   return labels;
 }
 
+/** Why no label says that a device is there which the agent sees, if that is so: a clause that names the setting. */
+export function leftOutBy(key: string, devices: readonly DeviceReport[], grammar: DeviceGrammar): string | undefined {
+  const whole = { deviceClassWhitelist: [''] };
+  const all: DeviceGrammar = {
+    labels: 'all',
+    pci: { ...grammar.pci, ...whole },
+    usb: { ...grammar.usb, ...whole },
+  };
+  const found = devices.find((device) => deviceLabels([device], all).has(key));
+  if (!found || deviceLabels([found], grammar).has(key)) return undefined;
+  const { bus, attributes } = found;
+  const sees = `the agent sees ${nameOf(found)}`;
+  if (grammar.labels !== 'all' || (bus !== 'usb' && bus !== 'pci')) {
+    return `${sees}, but --hardware-labels=${grammar.labels} leaves its label out`;
+  }
+  const classes = grammar[bus].deviceClassWhitelist.join(', ') || 'none';
+  return `${sees}, but its class ${attributes['class'] ?? ''} is not in --${bus}-device-class-whitelist (${classes})`;
+}
+
 /**
  * How many there are of each known accelerator, and the driver of all of them. The agent has to count, and to have read
  * every bus where there may be one more.
  */
-export function tallyLabels({ devices = new Map(), unread, heldDrivers }: Inventory): Map<string, DeviceLabel> {
+export function tallyLabels(
+  { devices = new Map(), unread, heldDrivers }: Inventory,
+  grammar: Pick<DeviceGrammar, 'labels'>,
+): Map<string, DeviceLabel> {
   const labels = new Map<string, DeviceLabel>();
+  if (grammar.labels === 'none') return labels;
   for (const [identity, tallied] of devices) {
     if (busesOfIdentity(identity).some((bus) => unread.includes(bus))) continue;
     const { count } = tallied;

@@ -2,21 +2,27 @@ import type { DeviceReport } from '@rollcall/common/report.ts';
 import { describe, expect, test } from 'vitest';
 import { gpus } from '../../model/inventory/inventory.test-fixtures.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
+import type { DeviceGrammar } from './device-grammar.ts';
 import { deviceLabelsLabeler } from './device-labels.ts';
 import type { EvaluatedNode } from './labeler.ts';
 
 const KEY = 'feature.node.kubernetes.io/usb-ff_abcd_0001.present';
 const STICK: DeviceReport = { bus: 'usb', attributes: { class: 'ff', vendor: 'abcd', device: '0001' } };
-const labeler = deviceLabelsLabeler({
+const GRAMMAR: DeviceGrammar = {
+  labels: 'all',
   pci: { deviceClassWhitelist: ['03'], deviceLabelFields: ['class', 'vendor'] },
   usb: { deviceClassWhitelist: ['ff'], deviceLabelFields: ['class', 'vendor', 'device'] },
-});
+};
 
-function stances(change: Partial<EvaluatedNode>): string[] {
+function claims(change: Partial<EvaluatedNode>, grammar: Partial<DeviceGrammar> = {}) {
   const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
-  return labeler
-    .claims(node)
-    .map(({ key, stance, ownership, isForeign }) => `${stance} ${ownership} ${key}${isForeign ? ' foreign' : ''}`);
+  return deviceLabelsLabeler({ ...GRAMMAR, ...grammar }).claims(node);
+}
+
+function stances(change: Partial<EvaluatedNode>, grammar: Partial<DeviceGrammar> = {}): string[] {
+  return claims(change, grammar).map(
+    ({ key, stance, ownership, isForeign }) => `${stance} ${ownership} ${key}${isForeign ? ' foreign' : ''}`,
+  );
 }
 
 const ours = { labels: { [KEY]: 'true' }, ownedLabels: new Set([KEY]) };
@@ -31,6 +37,37 @@ test('a device that is seen is labelled, together with other writers of the same
 
 test('a label of ours goes when its device is seen no more', () => {
   expect(stances({ ...seen([]), ...ours })).toEqual([`absent shared ${KEY}`]);
+});
+
+describe('hardware labels may be switched off', () => {
+  const TPU: DeviceReport = { bus: 'usb', attributes: { class: 'ff', vendor: '18d1', device: '9302' } };
+  const [nfd, known] = ['feature.node.kubernetes.io/usb-ff_18d1_9302.present', 'device.rollcall.dev/edgetpu'];
+  const both = { labels: { [nfd]: 'true', [known]: 'true' }, ownedLabels: new Set([nfd, known]) };
+
+  test.each([
+    ['all', ['present', 'present']],
+    ['known', ['absent', 'present']],
+    ['none', ['absent', 'absent']],
+  ] as const)('%s', (labels, wanted) => {
+    const found = new Map(claims({ ...seen([TPU]), ...both }, { labels }).map((claim) => [claim.key, claim]));
+    expect([nfd, known].map((key) => found.get(key)?.stance)).toEqual(wanted);
+    for (const { stance, cause, reason } of found.values()) {
+      if (stance !== 'absent') continue;
+      expect([cause, reason]).toEqual([
+        'configuration',
+        `the agent sees USB device 18d1:9302 of class ff, but --hardware-labels=${labels} leaves its label out`,
+      ]);
+    }
+  });
+
+  test.each([[[]], [['0e']]])('by the list of classes %j, which is the reason', (deviceClassWhitelist) => {
+    const usb = { ...GRAMMAR.usb, deviceClassWhitelist };
+    const [claim] = claims({ ...seen([STICK]), ...ours }, { usb });
+    expect(claim).toMatchObject({ key: KEY, stance: 'absent', cause: 'configuration' });
+    expect(claim?.reason).toContain(
+      `its class ff is not in --usb-device-class-whitelist (${deviceClassWhitelist[0] ?? 'none'})`,
+    );
+  });
 });
 
 test('a label of ours stays while no agent has spoken, or while it cannot read that bus', () => {
@@ -90,8 +127,7 @@ const GPU = 'device.rollcall.dev/nvidia-gpu';
 const NFD_GPU = 'feature.node.kubernetes.io/pci-0302_10de.present';
 
 function values(change: Partial<EvaluatedNode>): Record<string, string> {
-  const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
-  const wanted = labeler.claims(node).filter(({ stance }) => stance === 'present');
+  const wanted = claims(change).filter(({ stance }) => stance === 'present');
   return Object.fromEntries(wanted.map(({ key, value }) => [key, value]));
 }
 
@@ -147,8 +183,7 @@ test('a node of the device tree that is an accelerator has no label of its own',
 
 describe('the reason', () => {
   function reasons(change: Partial<EvaluatedNode>): Record<string, string> {
-    const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
-    return Object.fromEntries(labeler.claims(node).map(({ key, stance, reason }) => [key, `${stance}: ${reason}`]));
+    return Object.fromEntries(claims(change).map(({ key, stance, reason }) => [key, `${stance}: ${reason}`]));
   }
 
   const owned = (...keys: string[]) => ({

@@ -1,6 +1,13 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
 import { DEVICE_IDENTITY_PREFIX } from '@rollcall/common/well-known.ts';
-import { busesOf, type DeviceGrammar, type DeviceLabel, deviceLabels, tallyLabels } from './device-grammar.ts';
+import {
+  busesOf,
+  type DeviceGrammar,
+  type DeviceLabel,
+  deviceLabels,
+  leftOutBy,
+  tallyLabels,
+} from './device-grammar.ts';
 import { type Claim, type EvaluatedNode, type Labeler, theirLabel } from './labeler.ts';
 
 /** More than any machine has; what is made up by a hostile one must not fill the Node. */
@@ -20,7 +27,7 @@ export function deviceLabelsLabeler(grammar: DeviceGrammar): Labeler {
   return {
     name: 'device-labels',
     claims: (node) => {
-      const all = node.machine ? [...presentOn(node.machine.devices), ...tallyLabels(node.inventory)] : [];
+      const all = node.machine ? [...presentOn(node.machine.devices), ...tallyLabels(node.inventory, grammar)] : [];
       const { wanted, tooMany } = limited(new Map(all));
       const isGone = (key: string) => busesOf(key).length > 0 && !wanted.has(key) && !tooMany.has(key);
       const left = [...node.ownedLabels].filter(isGone);
@@ -33,7 +40,7 @@ export function deviceLabelsLabeler(grammar: DeviceGrammar): Labeler {
             key,
             value: node.labels[key] ?? '',
             ...OWN,
-            ...farewell(node, key),
+            ...farewell(node, key, grammar),
           }),
         ),
       ];
@@ -76,9 +83,28 @@ function wish({ labels, ownedLabels }: EvaluatedNode, key: string, { value, reas
   return theirLabel(key, value, there);
 }
 
-function farewell(node: EvaluatedNode, key: string): Pick<Claim, 'stance' | 'reason' | 'cause'> {
+function farewell(
+  node: EvaluatedNode,
+  key: string,
+  grammar: DeviceGrammar,
+): Pick<Claim, 'stance' | 'reason' | 'cause'> {
+  const configured = node.machine && configuredAway(node, node.machine.devices, key, grammar);
+  if (configured !== undefined) return { stance: 'absent', reason: configured, cause: 'configuration' };
   const stand = standOf(node, key);
   return { ...stand, cause: stand.stance === 'keep' ? 'unknown' : 'agent' };
+}
+
+/** Why the configuration alone removes the label: the device is there. */
+function configuredAway(
+  { inventory }: EvaluatedNode,
+  devices: readonly DeviceReport[],
+  key: string,
+  grammar: DeviceGrammar,
+): string | undefined {
+  if (isOfTally(key) && grammar.labels === 'none' && tallyLabels(inventory, { labels: 'all' }).has(key)) {
+    return `--hardware-labels=${grammar.labels} leaves it out`;
+  }
+  return leftOutBy(key, devices, grammar);
 }
 
 function standOf({ machine, inventory }: EvaluatedNode, key: string): Pick<Claim, 'stance' | 'reason'> {

@@ -30,6 +30,7 @@ const { labelers, consequences } = createLabelers({
   poolsRemovedLabels: [],
   startupGate: { requires: ['tier'], maxWaitMs: 1000 },
   deviceGrammar: {
+    labels: 'all',
     pci: { deviceClassWhitelist: ['03'], deviceLabelFields: [] },
     usb: { deviceClassWhitelist: ['fe'], deviceLabelFields: [] },
   },

@@ -90,6 +90,30 @@ export function impliedLabels(
   };
 }
 
+/** Explains, for a node, each line of the rule for a label; `undefined` if there is none. */
+export type ExplainableRules = Pick<Rules, 'labels'> & {
+  explain(
+    label: string,
+    labels: Readonly<Record<string, string>>,
+    inventory: Inventory,
+    undecided: Undecided,
+  ): { file: string; lines: readonly JudgedLine[] } | undefined;
+};
+
+/** `found`: of the term that decides; `key`: the label that it asks for. */
+type JudgedLine = { line: number; text: string; truth: 'yes' | 'no' | 'unknown'; found: string; key?: string };
+
+/** What `explain` of a rule set needs to know of a node, as `impliedLabels` has it. `wishes`: the claims of other labelers. */
+export function ruleInputsOf(
+  node: EvaluatedNode,
+  wishes: LabelWishes,
+  rules: Pick<Rules, 'labels'>,
+  factLabels: readonly string[],
+): { labels: Record<string, string>; undecided: Undecided } {
+  const listed = listedOf(node, 'label', isOfRule);
+  return { labels: groundsOf(node, wishes, listed, rules), undecided: undecidedOn(node, wishes, factLabels) };
+}
+
 /** Labels that the node may still get: by its agent, or by a labeler that does not know yet. */
 function undecidedOn(node: EvaluatedNode, wishes: LabelWishes, factLabels: readonly string[]): Undecided {
   const byAgent = undecidedByAgent(node, factLabels);

@@ -8,6 +8,7 @@ export const NOTHING_CONFIGURED = {
   forbiddenLabelDomains: [],
   startupGate: { requires: [], maxWaitMs: 0 },
   deviceGrammar: {
+    labels: 'all',
     pci: { deviceClassWhitelist: [], deviceLabelFields: [] },
     usb: { deviceClassWhitelist: [], deviceLabelFields: [] },
   },

@@ -50,6 +50,23 @@ export function judgeRule({ label, file, conditions }: Rule, inputs: RuleInputs)
   return doubt === undefined ? NOT_IMPLIED : { truth: 'unknown', values: [...values], reason: doubt };
 }
 
+/** A line of a rule for one node: the first of its terms that does not hold, or that is unknown, with what was found. */
+export type JudgedLine = { line: number; text: string; truth: Truth; found: string; key?: string };
+
+/** Every line, for people who ask why the label is not there. `key`: the label that a false term asks for. */
+export function judgeLines({ label, conditions = [] }: Rule, inputs: RuleInputs): JudgedLine[] {
+  return conditions.map(({ line, text, literals }) => {
+    const judged = literals.map((literal) => ({ literal, ...judgeLiteral(literal, label, inputs) }));
+    const decides = judged.find(({ truth }) => truth === 'no') ?? judged.find(({ truth }) => truth === 'unknown');
+    if (!decides) return { line, text, truth: 'yes', found: judged.map(({ found }) => found).join(' and ') };
+    const { literal, truth, found } = decides;
+    if (literal.predicate.kind !== 'label') return { line, text, truth, found };
+    const { key } = literal.predicate;
+    const isAbsent = found === ABSENT.found;
+    return { line, text, truth, found: isAbsent ? `the node has no ${key}` : found, key };
+  });
+}
+
 function reasonOf(file: string, { line }: Condition, found: string): string {
   return `line ${line} of ${file}: ${found}`;
 }

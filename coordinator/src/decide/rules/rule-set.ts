@@ -3,7 +3,7 @@ import { globMatches } from '../../model/inventory/glob.ts';
 import type { Inventory } from '../../model/inventory/inventory.ts';
 import { type Predicate, questionOf } from '../../model/inventory/predicate.ts';
 import { NOTHING_UNDECIDED, type Undecided } from '../../model/undecided.ts';
-import { type Found, judgeRule, NOT_IMPLIED, type RuleInputs } from './judge-rule.ts';
+import { type Found, type JudgedLine, judgeLines, judgeRule, NOT_IMPLIED, type RuleInputs } from './judge-rule.ts';
 import type { Condition, RuleProblem } from './parse-rule-file.ts';
 import { graphOf, type Rule, type RuleGraph } from './rule-graph.ts';
 import { type LimitedRules, limitRules } from './rule-limits.ts';
@@ -106,6 +106,25 @@ export class RuleSet {
     inventory: Inventory,
     undecided: Undecided = NOTHING_UNDECIDED,
   ): Implications {
+    return this.#implications(this.#judge(labels, inventory, undecided).found);
+  }
+
+  /** Each line of the rule for a label, for the same node; `undefined` if there is no such rule. */
+  explain(
+    label: string,
+    labels: Readonly<Record<string, string>>,
+    inventory: Inventory,
+    undecided: Undecided,
+  ): { file: string; lines: JudgedLine[] } | undefined {
+    const rule = this.rules[this.#byLabel.get(label) ?? -1];
+    return rule && { file: rule.file, lines: judgeLines(rule, this.#judge(labels, inventory, undecided).inputs) };
+  }
+
+  #judge(
+    labels: Readonly<Record<string, string>>,
+    inventory: Inventory,
+    undecided: Undecided,
+  ): { found: readonly Found[]; inputs: RuleInputs } {
     const matched = this.#matchedIn(labels);
     const found: Found[] = this.rules.map(() => NOT_IMPLIED);
     const derived = (label: string) => found[this.#byLabel.get(label) ?? -1];
@@ -118,7 +137,7 @@ export class RuleSet {
       derived,
     };
     for (const group of this.#graph.groups) this.#judgeGroup(group, found, inputs);
-    return this.#implications(found);
+    return { found, inputs };
   }
 
   /** The labels of rules that ask for one of these labels, or build on such. */
