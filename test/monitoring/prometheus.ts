@@ -27,7 +27,11 @@ export type Sample = { metric: Record<string, string>; value: [number, string] }
 export type Rule = { name: string; state: string; health: string; lastError?: string };
 
 /** Panels that list what is wrong, and so are empty where nothing is. */
-export const PANELS_OF_FAULTS: readonly string[] = ['Services not ready now', 'Agents that cannot report now'];
+export const PANELS_OF_FAULTS: readonly string[] = [
+  'Services not ready now',
+  'Probes that fail now',
+  'Agents that cannot report now',
+];
 
 /** A Prometheus of its own on a loopback port, which scrapes and evaluates every second. */
 export class Prometheus {

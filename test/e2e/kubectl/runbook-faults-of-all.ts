@@ -198,7 +198,19 @@ export const OF_ALL: readonly (readonly Fault[])[] = [
         { run: /reason=GuardActive/, says: /A guard is active \(taint-budget\).* no pod on any node matches/ },
         { run: /kubectl rollcall status/, says: /A guard is active \(taint-budget\): driver closes/ },
       ],
-      fix: (stage) => stage.controlPlane.api.delete(`${NODE_SERVICES}/driver`),
+      follows: {
+        runbook: 'RollcallServiceDown',
+        series: { service: 'driver' },
+        cause: () => Promise.resolve(),
+        seen: () => [
+          {
+            run: /rollcall why nodeservice/,
+            names: { SERVICE: 'driver' },
+            says: /on the node matches app=mistyped in default/,
+          },
+        ],
+        fix: (stage) => stage.controlPlane.api.delete(`${NODE_SERVICES}/driver`),
+      },
     },
   ],
   [

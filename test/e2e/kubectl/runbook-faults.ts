@@ -252,7 +252,16 @@ export const OF_SERVICES: readonly Fault[] = [
     cause: (stage) => setServicePod(stage, 2, 'registry-facade', false),
     seen: () => [
       { run: /get nodes -l/, names: { KEY: REGISTRY_FACADE_READY }, says: /^node-2 /m },
-      { run: /rollcall why/, names: { NODE: 'node-2' }, says: /registry-facade is not ready: pod .* is not Ready/ },
+      {
+        run: /rollcall why nodeservice/,
+        names: { SERVICE: 'registry-facade' },
+        says: /It is not ready on node-2: pod .* is not Ready/,
+      },
+      {
+        run: /rollcall why node\//,
+        names: { NODE: 'node-2' },
+        says: /registry-facade is not ready: pod .* is not Ready/,
+      },
     ],
     fix: (stage) => setServicePod(stage, 2, 'registry-facade', true),
   },

@@ -5,9 +5,6 @@ const AGENT = '{namespace="rollcall",pod="agent-a",node="node-a"}';
 const OF_AGENT = { namespace: 'rollcall', pod: 'agent-a', node: 'node-a' };
 const ROLLCALL = { namespace: 'rollcall' };
 
-/** In a large fleet there is always some node that has just come, or is about to go. */
-const FEW = '0.01 * sum by (namespace) (rollcall_coordinator_nodes)';
-
 function nodes(state: string): string {
   return `rollcall_coordinator_nodes{namespace="rollcall",pod="coordinator-0",state="${state}"}`;
 }
@@ -36,8 +33,8 @@ function guardedBy(subjects: string): string {
 export const AGENT_ALERTS: readonly Alert[] = [
   {
     name: 'RollcallAgentsMissing',
-    threshold: { value: 0.01, help: 'Share of all nodes that may be without an agent.' },
-    expr: `sum by (namespace) (rollcall_coordinator_nodes{state="absent"})\n  > ${FEW}`,
+    threshold: { value: 0, help: 'Number of nodes that may be without an agent, such as those that are to have none.' },
+    expr: 'sum by (namespace) (rollcall_coordinator_nodes{state="absent"}) > 0',
     for: '15m',
     severity: 'warning',
     summary: 'Nodes have no agent',
@@ -45,8 +42,8 @@ export const AGENT_ALERTS: readonly Alert[] = [
       '{{ $value }} nodes have no agent of {{ $labels.namespace }}; no service that an agent probes counts as ready there.',
     cases: [
       {
-        name: 'two of ten nodes',
-        series: { [nodes('fresh')]: '8+0x30', [nodes('absent')]: '2+0x30' },
+        name: 'two of two hundred nodes',
+        series: { [nodes('fresh')]: '198+0x30', [nodes('absent')]: '2+0x30' },
         after: '20m',
         fires: [
           {
@@ -56,10 +53,10 @@ export const AGENT_ALERTS: readonly Alert[] = [
         ],
       },
       {
-        name: 'one of a thousand, and a new node for ten minutes',
+        name: 'a new node for ten minutes',
         series: {
           [nodes('fresh')]: '999+0x30',
-          [nodes('absent')]: '1+0x30',
+          [nodes('absent')]: '0+0x30',
           'rollcall_coordinator_nodes{namespace="staging",pod="coordinator-0",state="absent"}': '1+0x10 0+0x20',
         },
         after: '20m',
@@ -68,18 +65,18 @@ export const AGENT_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallAgentsSilent',
-    threshold: { value: 0.01, help: 'Share of all nodes whose agents may be silent.' },
-    expr: `sum by (namespace) (rollcall_coordinator_nodes{state="silent"})\n  > ${FEW}`,
+    threshold: { value: 0, help: 'Number of nodes whose agents may be silent.' },
+    expr: 'sum by (namespace) (rollcall_coordinator_nodes{state="silent"}) > 0',
     for: '5m',
     severity: 'warning',
     summary: 'Agents have stopped reporting',
     description: 'The agents of {{ $value }} nodes of {{ $labels.namespace }} have stopped reporting.',
     cases: [
       {
-        name: 'one of three nodes',
-        series: { [nodes('fresh')]: '2+0x30', [nodes('silent')]: '1+0x30' },
+        name: 'two of two hundred nodes',
+        series: { [nodes('fresh')]: '198+0x30', [nodes('silent')]: '2+0x30' },
         after: '6m',
-        fires: [{ labels: ROLLCALL, says: 'The agents of 1 nodes of rollcall have stopped reporting.' }],
+        fires: [{ labels: ROLLCALL, says: 'The agents of 2 nodes of rollcall have stopped reporting.' }],
       },
       {
         name: 'all are heard',
@@ -263,26 +260,30 @@ export const AGENT_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallServiceNotReady',
-    threshold: { value: 0.01, help: 'Share of the nodes of a service on which it may be not ready.' },
-    expr:
-      'max by (namespace, service) (rollcall_coordinator_service_nodes{state="not-ready"})\n' +
-      '  > 0.01 * sum by (namespace, service) (rollcall_coordinator_service_nodes)',
+    threshold: { value: 0, help: 'Number of nodes on which a service may be not ready.' },
+    expr: 'max by (namespace, service) (rollcall_coordinator_service_nodes{state="not-ready"}) > 0',
     for: '15m',
     severity: 'warning',
     summary: 'A service is not ready on some of its nodes',
     description: '{{ $labels.service }} is not ready on {{ $value }} nodes of {{ $labels.namespace }}.',
     cases: [
       {
-        name: 'one of three nodes',
-        series: { [serviceNodes('csi', 'ready')]: '2+0x30', [serviceNodes('csi', 'not-ready')]: '1+0x30' },
+        name: 'two of two hundred nodes, and one of a thousand',
+        series: {
+          [serviceNodes('mirror', 'ready')]: '198+0x30',
+          [serviceNodes('mirror', 'not-ready')]: '2+0x30',
+          [serviceNodes('csi', 'ready')]: '999+0x30',
+          [serviceNodes('csi', 'not-ready')]: '1+0x30',
+        },
         after: '20m',
-        fires: [{ labels: { ...ROLLCALL, service: 'csi' }, says: 'csi is not ready on 1 nodes of rollcall.' }],
+        fires: [
+          { labels: { ...ROLLCALL, service: 'csi' }, says: 'csi is not ready on 1 nodes of rollcall.' },
+          { labels: { ...ROLLCALL, service: 'mirror' }, says: 'mirror is not ready on 2 nodes of rollcall.' },
+        ],
       },
       {
-        name: 'one of a thousand, nodes that start, and an agent that is silent',
+        name: 'nodes that start, and an agent that is silent',
         series: {
-          [serviceNodes('many', 'ready')]: '999+0x30',
-          [serviceNodes('many', 'not-ready')]: '1+0x30',
           [serviceNodes('starts', 'ready')]: '2+0x30',
           [serviceNodes('starts', 'not-ready')]: '1+0x10 0+0x20',
           [serviceNodes('silent', 'ready')]: '2+0x30',
@@ -290,6 +291,41 @@ export const AGENT_ALERTS: readonly Alert[] = [
           [serviceNodes('silent', 'unknown')]: '1+0x30',
         },
         after: '20m',
+      },
+    ],
+  },
+  {
+    name: 'RollcallServiceDown',
+    threshold: { value: 0.5, help: 'Share of the nodes of a service on which it may be not ready.' },
+    expr:
+      'max by (namespace, service) (rollcall_coordinator_service_nodes{state="not-ready"})\n' +
+      '  > 0.5 * sum by (namespace, service) (rollcall_coordinator_service_nodes)',
+    for: '5m',
+    severity: 'critical',
+    summary: 'A service is not ready on most of its nodes',
+    description:
+      '{{ $labels.service }} is not ready on {{ $value }} nodes of {{ $labels.namespace }}, which are most of its nodes.',
+    cases: [
+      {
+        name: 'two of three nodes',
+        series: { [serviceNodes('csi', 'ready')]: '1+0x30', [serviceNodes('csi', 'not-ready')]: '2+0x30' },
+        after: '6m',
+        fires: [
+          {
+            labels: { ...ROLLCALL, service: 'csi' },
+            says: 'csi is not ready on 2 nodes of rollcall, which are most of its nodes.',
+          },
+        ],
+      },
+      {
+        name: 'one of two nodes, and most for a while',
+        series: {
+          [serviceNodes('half', 'ready')]: '1+0x30',
+          [serviceNodes('half', 'not-ready')]: '1+0x30',
+          [serviceNodes('starts', 'ready')]: '0 0 0 3+0x20',
+          [serviceNodes('starts', 'not-ready')]: '3 3 3 0+0x20',
+        },
+        after: '6m',
       },
     ],
   },

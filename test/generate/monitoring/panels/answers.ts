@@ -31,9 +31,9 @@ export const ANSWER_ROWS: readonly Row[] = [
       },
       {
         title: 'Services not ready',
-        description: 'Services on nodes that are not ready according to the probes of the agents.',
+        description: 'Services on nodes that are not ready according to the coordinator, by all of their checks.',
         unit: 'short',
-        queries: [{ expr: 'sum(1 - rollcall_agent_service_ready)', legend: '' }],
+        queries: [{ expr: orNone('sum(rollcall_coordinator_service_nodes{state="not-ready"})'), legend: '' }],
         shown: NONE,
       },
       {
@@ -76,7 +76,14 @@ export const ANSWER_ROWS: readonly Row[] = [
     panels: [
       {
         title: 'Services not ready now',
-        description: 'According to the probes of the agents. For the reason: kubectl rollcall why node/NAME.',
+        description: 'By all of their checks. For the reason, with a node: kubectl rollcall why nodeservice/NAME.',
+        unit: 'short',
+        queries: [{ expr: 'rollcall_coordinator_service_nodes{state="not-ready"} > 0', legend: '' }],
+        shown: { as: 'table', columns: { cluster: 'Cluster', service: 'Service', Value: 'Nodes' } },
+      },
+      {
+        title: 'Probes that fail now',
+        description: 'According to the agents, by node. For the reason: kubectl rollcall why node/NAME.',
         unit: 'short',
         queries: [{ expr: 'rollcall_agent_service_ready == 0', legend: '' }],
         shown: { as: 'table', columns: { cluster: 'Cluster', node: 'Node', service: 'Service', pod: 'Agent' } },
