@@ -41,7 +41,9 @@ async function write(name: string, content: string | object): Promise<string> {
 }
 
 async function plugin(...args: string[]): Promise<PluginResult> {
-  return runPlugin(['diff', ...args, `--console-url=${(await embedded.rig.leader()).consoleUrl}`]);
+  const { consoleUrl } = await embedded.rig.leader();
+  const admin = `--kubeconfig=${embedded.controlPlane.kubeconfig}`;
+  return runPlugin(['diff', ...args, admin, `--console-url=${consoleUrl}`]);
 }
 
 async function diff(files: readonly string[]): Promise<{ exitCode: number; document: DiffDocument; stderr: string }> {
@@ -62,6 +64,30 @@ async function labelsOf(node: string): Promise<Record<string, string>> {
   const { metadata } = await embedded.controlPlane.api.get<KubeObject>(`/api/v1/nodes/${node}`);
   return metadata.labels ?? {};
 }
+
+test.each<[string, object, RegExp]>([
+  [
+    'by a rule of the CRD',
+    { label: 'node.kubernetes.io/a' },
+    /would be refused by the API server: .*a label may not be in/,
+  ],
+  ['as an unknown field', { lable: 'example.com/a' }, /would be refused by the API server: .*lable/],
+  ['by the coordinator', { label: 'other.example.org/a' }, /would not be accepted \(PrefixNotAllowed\)/],
+])('what is refused %s is a problem, and nothing is kept', async (_how, publish, said) => {
+  const spec = { checks: [{ name: 'port', tcp: { port: 1 } }], publish };
+  const metadata = { name: 'refused' };
+  const file = await write('refused.json', {
+    apiVersion: 'rollcall.dev/v1alpha1',
+    kind: 'NodeService',
+    metadata,
+    spec,
+  });
+  const { exitCode, document } = await diff([file]);
+  expect(exitCode).toBe(1);
+  expect(document.problems.join('\n')).toMatch(said);
+  const items = await embedded.controlPlane.api.list('/apis/rollcall.dev/v1alpha1/nodeservices');
+  expect(items.map((each) => each.metadata.name)).not.toContain('refused');
+});
 
 test('what it says is what comes of it, and then nothing more would change', async () => {
   const [first = '', second = '', third = ''] = embedded.rig.nodes.map(({ name }) => name);
@@ -117,8 +143,9 @@ test('what it says is what comes of it, and then nothing more would change', asy
   await expect.poll(after, { timeout: 30_000 }).toEqual([0, []]);
 
   const changed = await write('changed.json', {
+    apiVersion: 'labels.banzaicloud.io/v1alpha1',
     kind: 'NodePoolLabelSet',
-    metadata: { name: 'gold' },
+    metadata: { name: 'gold', namespace: 'rollcall' },
     spec: { labels: { 'example.org/tier': 'silver' } },
   });
   // A pod that needs what would go.
@@ -149,6 +176,7 @@ test('what it says is what comes of it, and then nothing more would change', asy
 
 test('says what would not be in force, and what it does not look at', async () => {
   const refused = await write('refused.json', {
+    apiVersion: 'rollcall.dev/v1alpha1',
     kind: 'NodeService',
     metadata: { name: 'refused' },
     spec: { checks: [{ name: 'port', http: { port: 9, path: '/' } }], publish: { label: 'elsewhere.org/x' } },

@@ -66,7 +66,8 @@ async function diff(name: string, spec: object): Promise<Pick<DiffDocument, 'pro
   const file = path.join(dir, `${name}.json`);
   await writeFile(file, JSON.stringify(nodeService(name, spec)));
   const { consoleUrl } = await embedded.rig.leader();
-  const { stdout, stderr } = await runPlugin(['diff', '-f', file, '-o', 'json', `--console-url=${consoleUrl}`]);
+  const admin = `--kubeconfig=${embedded.controlPlane.kubeconfig}`;
+  const { stdout, stderr } = await runPlugin(['diff', '-f', file, '-o', 'json', admin, `--console-url=${consoleUrl}`]);
   if (stdout === '') throw new Error(stderr);
   return JSON.parse(stdout);
 }

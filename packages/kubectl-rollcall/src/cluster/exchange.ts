@@ -4,7 +4,7 @@ import { nodeHttp } from '@rollcall/common/http-server.ts';
 
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024;
 
-/** `timeoutMs`: for how long nothing may come. `body`: JSON. */
+/** `timeoutMs`: for how long nothing may come. `body`: JSON, unless the headers name another type. */
 export type ExchangeOptions = RequestOptions & { timeoutMs: number; body?: string | undefined };
 
 /** `date`: what the server's clock said, `undefined` where the answer does not tell. */
@@ -14,7 +14,7 @@ export type Answer = { status: number; text: string; date: string | undefined };
 export function exchange(url: URL, { timeoutMs, body, ...options }: ExchangeOptions): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sender = url.protocol === 'http:' ? nodeHttp().request : request;
-    const headers = { ...options.headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+    const headers = { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...options.headers };
     const outgoing = sender(url, { ...options, headers, timeout: timeoutMs }, (response) => {
       const { statusCode: status = 0, headers: answered } = response;
       readAnswer(response, ANSWER_BYTES_MAX)

@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { exchange } from './exchange.ts';
@@ -39,6 +40,12 @@ export class KubeApi {
     return this.#request<T>('POST', path, body);
   }
 
+  /** Whether the API server would accept the object, which it does not keep. @throws KubeApiError with what it says. */
+  async tryApply(path: string, object: object): Promise<void> {
+    const query = 'dryRun=All&fieldValidation=Strict&force=true&fieldManager=kubectl-rollcall';
+    await this.#request('PATCH', `${path}?${query}`, object, { 'content-type': 'application/apply-patch+yaml' });
+  }
+
   /** All of a list, in pages. `trim`: what is kept of an object, where that is less. */
   async list<T>(path: string, trim: (item: T) => T = (item) => item): Promise<T[]> {
     const items: T[] = [];
@@ -52,10 +59,10 @@ export class KubeApi {
     return items;
   }
 
-  async #request<T>(method: string, path: string, body?: unknown): Promise<T> {
+  async #request<T>(method: string, path: string, body?: unknown, headers: OutgoingHttpHeaders = {}): Promise<T> {
     const cluster = this.kubeConfig.getCurrentCluster();
     if (!cluster) throw new Error('The kubeconfig names no cluster');
-    const options: RequestOptions = { method, headers: { accept: 'application/json' } };
+    const options: RequestOptions = { method, headers: { accept: 'application/json', ...headers } };
     await this.kubeConfig.applyToHTTPSOptions(options);
     const url = new URL(`${cluster.server.replace(/\/+$/, '')}${path}`);
     const asked = body === undefined ? undefined : JSON.stringify(body);

@@ -1,7 +1,7 @@
 import { replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { fileWith, run } from '../testing/run.test-fixtures.ts';
-import type { Asked } from '../testing/stand-in.test-fixtures.ts';
+import { type Answers, type Asked, Status } from '../testing/stand-in.test-fixtures.ts';
 
 const changes = [{ kind: 'label', key: 'k', to: 'v\u0007', reason: 'why' }];
 const CHANGED = { nodes: [{ name: 'node-1', changes, evicted: [] }] };
@@ -35,6 +35,42 @@ test('diff exits with 0 where nothing would change, and with 1 where something w
   expect(await diff({})).toMatchObject({ exitCode: 0, text: 'Nothing would change on 1 node.\n' });
   expect((await diff(CHANGED)).exitCode).toBe(1);
   expect((await diff({ problems: ['no'] })).exitCode).toBe(1);
+});
+
+describe('diff asks the API server for a dry run of each object', () => {
+  const SERVICE = 'PATCH /apis/rollcall.dev/v1alpha1/nodeservices/a';
+  const POOL = 'PATCH /apis/rollcall.dev/v1alpha1/namespaces/rollcall/nodepoollabels/gold';
+  const file = () =>
+    fileWith(
+      'a.yaml',
+      'kind: NodeService\nmetadata: { name: a }\n---\nkind: NodePoolLabels\nmetadata: { name: gold }\n---\nkind: Pod\n',
+    );
+  const answer = { replica: replicaDocument(), looked: 1, problems: [], notes: [], evicts: false, nodes: [] };
+  const asking = (kube: Answers) => run(['diff', '-f', file()], { 'POST /v1/diff': answer }, kube);
+
+  test('and sends it as kubectl apply would, without anything being kept', async () => {
+    const asked: Asked[] = [];
+    const note = (one: Asked) => {
+      asked.push(one);
+      return {};
+    };
+    expect(await asking({ [SERVICE]: note, [POOL]: note })).toMatchObject({ exitCode: 0 });
+    expect(asked.map(({ path }) => new URL(path, 'http://x').searchParams.get('dryRun'))).toEqual(['All', 'All']);
+  });
+
+  test('and fails with what it says against one', async () => {
+    const message = 'NodeService "a" is invalid: spec.publish.label: not a valid key';
+    const { exitCode, text } = await asking({ [SERVICE]: new Status(422, JSON.stringify({ message })), [POOL]: {} });
+    expect(exitCode).toBe(1);
+    expect(text).toContain(`fail  NodeService a would be refused by the API server: ${message}`);
+  });
+
+  test('and notes what it could not ask', async () => {
+    const message = 'nodeservices is forbidden';
+    const { exitCode, text } = await asking({ [SERVICE]: new Status(403, JSON.stringify({ message })) });
+    expect(exitCode).toBe(0);
+    expect(text).toContain(`note  The API server was not asked whether it accepts the objects: ${message}`);
+  });
 });
 
 test('diff prints a document where one is asked for', async () => {

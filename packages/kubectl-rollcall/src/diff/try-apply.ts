@@ -1,0 +1,44 @@
+import { collectionPath, WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
+import { type KubeApi, KubeApiError } from '../cluster/kube-api.ts';
+
+const RESOURCES: Readonly<Record<string, WatchedResource>> = {
+  NodeService: WATCHED.nodeServices,
+  NodePoolLabels: WATCHED.nodePoolLabels,
+  NodePoolLabelSet: WATCHED.nodePoolLabelSets,
+};
+
+/**
+ * The API server says with these that it does not take an object, rather than that it may or can not be asked. An unknown
+ * field in an apply is a 500.
+ */
+const REFUSED: readonly number[] = [400, 409, 413, 422, 500];
+
+type Written = { kind?: unknown; metadata?: { name?: unknown; namespace?: unknown } };
+
+/** What the API server, with its schemas and admission policies, says against objects, and what it could not be asked. */
+export async function tryApply(
+  objects: readonly object[],
+  kube: () => KubeApi,
+  namespace: string,
+): Promise<{ problems: string[]; notes: string[] }> {
+  const problems: string[] = [];
+  for (const object of objects) {
+    const { kind, metadata: { name, namespace: written } = {} }: Written = object;
+    const resource = typeof kind === 'string' && Object.hasOwn(RESOURCES, kind) ? RESOURCES[kind] : undefined;
+    if (!resource || typeof name !== 'string') continue;
+    const isNamespaced = resource !== WATCHED.nodeServices;
+    const path = collectionPath(resource, isNamespaced ? String(written ?? namespace) : undefined);
+    try {
+      await kube().tryApply(`${path}/${encodeURIComponent(name)}`, object);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      if (!(error instanceof KubeApiError) || !REFUSED.includes(error.status)) {
+        const isMissing = error instanceof KubeApiError && error.status === 404;
+        const why = isMissing ? `the CRD of ${resource.title} is not installed` : message;
+        return { problems, notes: [`The API server was not asked whether it accepts the objects: ${why}`] };
+      }
+      problems.push(`${String(kind)} ${name} would be refused by the API server: ${message}`);
+    }
+  }
+  return { problems, notes: [] };
+}
