@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import type { Coordinator } from '../../rig/coordinator.ts';
 import { type EmbeddedRig, REGISTRY_FACADE_READY, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
+import { httpGet } from '../../rig/http-get.ts';
 import type { Rig } from '../../rig/rig.ts';
 
 /** real-times.test.ts measures the same in real time. */
@@ -73,6 +74,27 @@ describe('when the leader', () => {
     await rig.history.until(node.name, WS_DAEMON_READY, 'true');
     expect(await next.leads()).toBe(true);
   });
+});
+
+test('when the API server restarts, no label changes, and nothing is written', async () => {
+  const fromMs = performance.now();
+  const { controlPlane } = embedded;
+  await controlPlane.killApiServer();
+  await controlPlane.restartApiServer();
+  // Its counts begin anew.
+  const leader = await rig.leader();
+  await waitFor('the caches to be synced', async () => (await httpGet(`${leader.healthUrl}/readyz`)).status === 200, {
+    timeoutMs: 30_000,
+  });
+  await heardByAll(leader);
+  for (const key of [WS_DAEMON_READY, REGISTRY_FACADE_READY]) expect(rig.history.since(fromMs, key)).toEqual([]);
+  expect(await embedded.nodePatches()).toBe(0);
+  // It is no standstill.
+  const node = rig.node(1);
+  await node.kill('ws-daemon');
+  await rig.history.until(node.name, WS_DAEMON_READY, undefined, 30_000);
+  await node.revive('ws-daemon');
+  await rig.history.until(node.name, WS_DAEMON_READY, 'true', 30_000);
 });
 
 test('a service that dies while there is no leader loses its label as soon as there is one', async () => {

@@ -144,3 +144,21 @@ test('one change of a node costs one PATCH, and rest costs none', async () => {
   await waitFor('heartbeats', async () => (await heartbeats()) >= before + 6, { timeoutMs: 40_000, everyMs: 500 });
   expect((await embedded.nodePatches()) - atRest).toBe(2);
 });
+
+test('a node loses the label of a killed service some 20 ms later, as most of nine kills show', async () => {
+  // A service that falls more often is held back.
+  const nodes = await Promise.all([1, 2, 3].map(() => rig.addNode()));
+  const tookMs: number[] = [];
+  for (const node of nodes) {
+    for (let time = 0; time < 3; time += 1) {
+      await rig.history.until(node.name, WS_DAEMON_READY, 'true', 30_000);
+      const killedMs = performance.now();
+      await node.kill('ws-daemon');
+      await rig.history.until(node.name, WS_DAEMON_READY, undefined, 5000);
+      const [gone] = rig.history.since(killedMs, WS_DAEMON_READY, node.name);
+      tookMs.push((gone?.atMs ?? Number.POSITIVE_INFINITY) - killedMs);
+      await node.revive('ws-daemon');
+    }
+  }
+  expect(tookMs.toSorted((a, b) => a - b)[4]).toBeLessThan(100);
+});
