@@ -94,7 +94,7 @@ describe('a NodeHold', () => {
     await waitFor('the count', async () => (await stage.status('counted')).nodesHeld === 2, { timeoutMs: 30_000 });
     expect(await stage.inForce('counted')).toBe('True InForce');
     const shown = await stage.embedded.controlPlane.kubectl(['get', 'nh', 'counted']);
-    expect(shown).toMatch(/NAMESPACE +NODES +ACCEPTED/);
+    expect(shown).toMatch(/NAMESPACE +NODES +IN-FORCE/);
     expect(shown).toMatch(/batch +2 +True/);
     await stage.release('counted');
     for (const node of nodes) await stage.until(node, undefined);

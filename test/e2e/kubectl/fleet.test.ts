@@ -113,7 +113,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   diff: {
     args: () => ['diff', '-f', service],
     exitCode: 1,
-    says: new RegExp(`^${COUNT} of ${COUNT} nodes would be changed\\.\n\nCHANGE +KEY`),
+    says: new RegExp(`^${COUNT} of ${COUNT} nodes would be changed\\.\nnote [^]*\n\nCHANGE +KEY`),
     golden: 'diff',
   },
 };

@@ -35,7 +35,8 @@ const remove = (name: string) => stage.api.delete(`${poolLabelsPath()}/${name}`)
 async function untilStatus(name: string, isSo: (status: SetStatus) => boolean): Promise<SetStatus> {
   return waitFor(`the status of ${name}`, async () => {
     const { status } = await stage.api.get<KubeObject & { status?: SetStatus }>(`${poolLabelsPath()}/${name}`);
-    return status && isSo(status) ? status : undefined;
+    // Until a coordinator wrote it, it is the default of the CRD.
+    return status?.observedGeneration !== undefined && isSo(status) ? status : undefined;
   });
 }
 
