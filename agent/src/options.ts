@@ -83,7 +83,7 @@ export const AGENT_OPTIONS = {
   coordinatorServerName: {
     type: 'string',
     check: checkServerName,
-    defaultText: 'rollcall-coordinator.<own namespace>.svc',
+    defaultText: '`rollcall-coordinator.<own namespace>.svc`',
     help: 'Name that the certificate of the coordinator must contain, whatever its address.',
   },
   tokenFile: {

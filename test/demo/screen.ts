@@ -1,3 +1,5 @@
+import { env } from 'node:process';
+
 /** One node in the table. */
 export type Row = {
   node: string;
@@ -19,6 +21,8 @@ const ESCAPE = '\u001b[';
 const STYLES = { green: '32', red: '31', dim: '2', bold: '1' } as const;
 
 function styled(style: keyof typeof STYLES, text: string): string {
+  // https://no-color.org
+  if (env['NO_COLOR']) return text;
   return `${ESCAPE}${STYLES[style]}m${text}${ESCAPE}0m`;
 }
 

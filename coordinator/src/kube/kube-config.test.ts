@@ -139,6 +139,12 @@ describe('access to the API server', () => {
     expect((await options({ kubeconfig: '/k' }, { '/k': text })).ca).toEqual(Buffer.from('the CA'));
   });
 
+  it('names an auth-provider that is not known, instead of a 401', () => {
+    const user = { 'auth-provider': { name: 'keystone' } };
+    const text = JSON.stringify({ ...JSON.parse(kubeconfig('k')), users: [{ name: 'k', user }] });
+    expect(() => load({ kubeconfig: '/k' }, { '/k': text })).toThrow('has the auth-provider "keystone"');
+  });
+
   it('needs no credentials of a user', async () => {
     const text = JSON.stringify({ ...JSON.parse(kubeconfig('k')), users: [{ name: 'k' }] });
     expect((await options({ kubeconfig: '/k' }, { '/k': text })).headers).toEqual({});

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { configInvalid } from '@rollcall/common/config/load.ts';
-import { ExecPlugin, usePlugin } from '@rollcall/common/exec-plugin.ts';
+import { AUTH_PROVIDER_CURE, authProviderProblem, ExecPlugin, usePlugin } from '@rollcall/common/exec-plugin.ts';
 import { API_FLAGS, type ApiAccess, type ApiAccessOptions, checkServer, clearText } from './api-access.ts';
 import { type KubeconfigDocument, mergeKubeconfigs, parseKubeconfig } from './kubeconfig-document.ts';
 
@@ -50,6 +50,7 @@ export function loadKubeConfig(options: FileOptions, readFile: ReadFile): KubeCo
     each.name === cluster.name ? { ...each, server, skipTLSVerify: each.skipTLSVerify || plain } : each,
   );
   ensureUser(kubeConfig, options.kubeconfig, field);
+  checkAuthProvider(kubeConfig, options.kubeconfig, field);
   checkFiles(kubeConfig, readFile, field);
   return kubeConfig;
 }
@@ -105,6 +106,12 @@ function ensureUser(kubeConfig: KubeConfig, kubeconfig: string, field: string): 
   kubeConfig.contexts = kubeConfig.contexts.map((each) =>
     each.name === current ? { ...each, user: anonymous.name } : each,
   );
+}
+
+/** The library would send no credentials, which the API server answers with 401. */
+function checkAuthProvider(kubeConfig: KubeConfig, kubeconfig: string, field: string): void {
+  const problem = authProviderProblem(kubeConfig);
+  if (problem !== undefined) throw configInvalid(field, `${kubeconfig} has ${problem}: ${AUTH_PROVIDER_CURE}`);
 }
 
 function checkFiles(kubeConfig: KubeConfig, readFile: ReadFile, field: string): void {

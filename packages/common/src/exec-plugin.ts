@@ -219,3 +219,17 @@ function parseCredential(exec: ExecConfig, text: string): ExecCredential {
   if (status.token || status.clientCertificateData) return { status };
   throw failure(exec, 'printed neither a token nor a client certificate');
 }
+
+/** What the library knows as `auth-provider`; a `tokenFile` is one for it as well. */
+const AUTH_PROVIDERS: readonly string[] = ['azure', 'exec', 'gcp', 'oidc', 'tokenFile'];
+
+export const AUTH_PROVIDER_CURE = 'use a token, a tokenFile, a client certificate or a credential plugin (exec)';
+
+type WithUser = { getCurrentUser(): { readonly authProvider?: { name?: unknown } | null } | null };
+
+/** Why the current user could not log in: the library would send no credentials, which the API server answers with 401. */
+export function authProviderProblem(config: WithUser): string | undefined {
+  const name = config.getCurrentUser()?.authProvider?.name;
+  if (name === undefined || AUTH_PROVIDERS.includes(String(name))) return undefined;
+  return `the auth-provider "${String(name)}", which is not supported`;
+}

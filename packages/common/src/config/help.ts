@@ -25,9 +25,12 @@ export function flagTable(options: OptionTable): string {
   return ['| flag | environment | default | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
 }
 
-/** Angle brackets would be taken for HTML. */
+/** Angle brackets would be taken for HTML, but not in code. */
 function escapeCell(cell: string): string {
-  return cell.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  const parts = cell.replaceAll('|', '\\|').split(/(`[^`]*`)/);
+  return parts
+    .map((part, index) => (index % 2 === 1 ? part : part.replaceAll('<', '&lt;').replaceAll('>', '&gt;')))
+    .join('');
 }
 
 function placeholder(option: Value): string {

@@ -32,6 +32,12 @@ test('a context that is not there is answered with those that are', () => {
   );
 });
 
+test('an auth-provider that is not known is named, instead of a 401', () => {
+  const user = { 'auth-provider': { name: 'keystone' } };
+  const kubeconfig = fileWith({ ...document, users: [{ name: 'u', user }] });
+  expect(() => loadKubeConfig({ kubeconfig })).toThrow('the auth-provider "keystone", which is not supported');
+});
+
 test('a file that cannot be read is named with the reason', () => {
   expect(() => loadKubeConfig({ kubeconfig: '/nonexistent' })).toThrow(
     expect.objectContaining({

@@ -1,5 +1,5 @@
 import { type Cluster, KubeConfig } from '@kubernetes/client-node';
-import { ExecPlugin, usePlugin } from '@rollcall/common/exec-plugin.ts';
+import { AUTH_PROVIDER_CURE, authProviderProblem, ExecPlugin, usePlugin } from '@rollcall/common/exec-plugin.ts';
 import { isClearText } from '@rollcall/common/loopback.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
 
@@ -41,6 +41,8 @@ export function loadKubeConfig(
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new CommandFailure('The kubeconfig names no cluster', 'choose a context with --context');
   refuseClearText(cluster);
+  const problem = authProviderProblem(config);
+  if (problem !== undefined) throw new CommandFailure(`The kubeconfig has ${problem}`, AUTH_PROVIDER_CURE);
   usePlugin(config, new ExecPlugin({ patienceMs: pluginMsMax, limitMs: pluginMsMax }, signal));
   return config;
 }

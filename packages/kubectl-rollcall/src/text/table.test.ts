@@ -26,9 +26,14 @@ test('a column that does not give way is not shortened', () => {
   expect(line.split('   ')).toEqual(['abcdef…opqrst', row.b]);
 });
 
-test('no column becomes narrower than twelve, even where the table is too wide then', () => {
+test('no column becomes narrower than six, even where the table is too wide then', () => {
   const [, line = ''] = table([row], [A, B], 5);
-  expect(line.split('   ')).toEqual(['abcdef…pqrst', '012345…JKLMN']);
+  expect(line.split('   ')).toEqual(['abc…st', '012…MN']);
+});
+
+test('columns become narrower than twelve only where nothing else helps', () => {
+  const [, line = ''] = table([row], [A, { ...B, gives: false }], 24 + 3 + 8);
+  expect(line.split('   ')).toEqual(['abcd…rst', row.b]);
 });
 
 test('numbers stand at the right, below their title', () => {

@@ -10,8 +10,8 @@ export type Column<Row> = {
 };
 
 const GAP = '   ';
-/** Narrower than this, a column says nothing any more. */
-const LEAST = 12;
+/** Narrower than the first, a column says little, and narrower than the last nothing any more. */
+const LEAST = [12, 6];
 
 /**
  * A table as kubectl prints them. `columns`: how wide it may be; columns that give way are shortened for it, in the
@@ -38,12 +38,14 @@ export function table<Row>(rows: readonly Row[], specs: readonly Column<Row>[], 
 function fitted<Row>(natural: readonly number[], specs: readonly Column<Row>[], columns: number): number[] {
   const widths = [...natural];
   let excess = widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1)) - columns;
-  while (excess > 0) {
-    const giving = widths.map((width, index) => (specs[index]?.gives && width > LEAST ? width : 0));
-    const widest = Math.max(...giving);
-    if (widest === 0) break;
-    widths[giving.indexOf(widest)] = widest - 1;
-    excess -= 1;
+  for (const least of LEAST) {
+    while (excess > 0) {
+      const giving = widths.map((width, index) => (specs[index]?.gives && width > least ? width : 0));
+      const widest = Math.max(...giving);
+      if (widest === 0) break;
+      widths[giving.indexOf(widest)] = widest - 1;
+      excess -= 1;
+    }
   }
   return widths;
 }
