@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { VERSION } from '@rollcall/common/version.ts';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeInBrowser } from './in-browser.ts';
@@ -53,11 +54,56 @@ async function mounted(page: Page): Promise<void> {
 
 test('links that lead out of the site lead to the source of the version', async () => {
   const page = await readFile(path.join(dir, 'how-to/migrate.html'), 'utf8');
-  expect(page).toContain('/blob/v');
+  const changelog = await readFile(path.resolve(import.meta.dirname, '../../CHANGELOG.md'), 'utf8');
+  const isReleased = !changelog.includes(`## ${VERSION} (not released yet)`);
+  expect(page).toContain(isReleased ? `/blob/v${VERSION}/` : '/blob/HEAD/');
   expect(page).not.toMatch(/href="[^"]*\.\.\/\.\.\/\.\./);
 });
 
+/** What people look for, and the page that they need, among the first three that are found. */
+const SEARCHED: Readonly<Record<string, string>> = {
+  script: 'how-to/file-system-mount',
+  nfs: 'how-to/file-system-mount',
+  'label missing': 'how-to/troubleshoot',
+  watchNamespaces: 'reference/values',
+  probePaths: 'reference/values',
+};
+
+/** Names in code that a line breaks after another character than one that ends a part of them. Runs in the page. */
+const BROKEN = `[...document.querySelectorAll('.vp-doc td code')].flatMap((code) => {
+  const range = document.createRange();
+  const broken = [];
+  const walker = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+  let before;
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    for (let at = 0; at < node.data.length; at += 1) {
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      const top = Math.round(range.getBoundingClientRect().top);
+      const isLower = before !== undefined && top > before.top + 4;
+      if (isLower && !/[-\\s/._=,:;|)}>"]/.test(before.character)) broken.push(code.textContent);
+      before = { top, character: node.data[at] };
+    }
+  }
+  return broken;
+})`;
+
 describeInBrowser('the documentation site', (open) => {
+  test.each([
+    ['reference/flags', 1280],
+    ['reference/flags', 400],
+    ['reference/values', 1280],
+    ['reference/values', 400],
+    ['reference/metrics', 1280],
+    ['reference/api', 400],
+  ])('%s at %d pixels breaks no name within a word, and only its tables are wider', async (name, width) => {
+    const page = await open(`${url}/${name}.html`);
+    await page.setViewportSize({ width, height: 800 });
+    await mounted(page);
+    expect(await page.evaluate(BROKEN)).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+  });
+
   test('finds a page by a word, and opens it at the anchor that GitHub gives the heading', async () => {
     const page = await open(`${url}/`);
     await mounted(page);
@@ -66,6 +112,18 @@ describeInBrowser('the documentation site', (open) => {
     await page.locator('.VPLocalSearchBox .results a').first().click();
     await page.locator('main h1').waitFor();
     expect(await page.locator('main').textContent()).toContain('NodePoolLabels');
+
+    for (const [words, wanted] of Object.entries(SEARCHED)) {
+      await page.getByRole('button', { name: 'Search' }).first().click();
+      await page.locator('#localsearch-input').fill(words);
+      const found = () =>
+        page
+          .locator('.VPLocalSearchBox .results a')
+          .evaluateAll((all) => all.slice(0, 3).map((link) => link.getAttribute('href')));
+      // The box remembers what was found last.
+      await expect.poll(found).toContainEqual(expect.stringContaining(wanted));
+      await page.keyboard.press('Escape');
+    }
 
     await page.goto(`${url}/how-to/gates.html#the-kubelet-also-checks-labels`);
     await mounted(page);

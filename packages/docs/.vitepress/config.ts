@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitepress';
 import { PROJECT } from '../../../test/generate/project.ts';
 import { anchorOf } from '../src/anchors.ts';
+import { breakCode } from '../src/break-code.ts';
 import { firstPages, sideBar } from '../src/navigation.ts';
 import { linkToSource } from '../src/source-links.ts';
 
@@ -10,8 +11,8 @@ export default defineConfig({
   description: 'Shows which nodes of a Kubernetes cluster can do their job.',
   head: [
     ['link', { rel: 'icon', href: '/icon.svg' }],
-    // Long names in tables break, so that the column beside them stays in sight.
-    ['style', {}, '.vp-doc td code { overflow-wrap: anywhere }'],
+    // A table that is too wide scrolls by itself. Names break only where `breakCode` lets them.
+    ['style', {}, '.vp-doc td code { overflow-wrap: normal; word-break: normal }'],
   ],
   srcExclude: ['README.md'],
   outDir: 'dist',
@@ -19,7 +20,13 @@ export default defineConfig({
   // The tables of the reference need the width.
   transformPageData: ({ relativePath, frontmatter }) =>
     relativePath.startsWith('reference/') ? { frontmatter: { ...frontmatter, aside: false } } : {},
-  markdown: { anchor: { slugify: anchorOf }, config: linkToSource },
+  markdown: {
+    anchor: { slugify: anchorOf },
+    config: (markdown) => {
+      linkToSource(markdown);
+      breakCode(markdown);
+    },
+  },
   themeConfig: {
     nav: firstPages(),
     sidebar: sideBar(),

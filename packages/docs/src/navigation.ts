@@ -13,6 +13,7 @@ const SECTIONS = [
     pages: [
       'install',
       'services',
+      'file-system-mount',
       'gates',
       'startup-taint',
       'scheduling',
