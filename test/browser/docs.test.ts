@@ -65,8 +65,6 @@ const SEARCHED: Readonly<Record<string, string>> = {
   script: 'how-to/file-system-mount',
   nfs: 'how-to/file-system-mount',
   'label missing': 'how-to/troubleshoot',
-  watchNamespaces: 'reference/values',
-  probePaths: 'reference/values',
 };
 
 /** Names in code that a line breaks after another character than one that ends a part of them. Runs in the page. */

@@ -20,3 +20,12 @@ test('without a terminal there are plain lines, without control characters', () 
   screen.log('something happened');
   expect(written.join('')).toMatch(/^\d\d:\d\d:\d\d {2}something happened\n$/);
 });
+
+test('a terminal without colors, as with NO_COLOR, gets none', () => {
+  const written: string[] = [];
+  const screen = terminalScreen({ write: (text) => written.push(text), columns: 120, hasColors: () => false });
+  screen.log('started');
+  screen.table([{ node: 'a', labels: { csi: true, cni: false }, note: 'x' }], 'footer');
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colors begin with one.
+  expect(written.join('')).not.toMatch(/\u001b\[\d+m/);
+});

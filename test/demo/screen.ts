@@ -1,5 +1,3 @@
-import { env } from 'node:process';
-
 /** One node in the table. */
 export type Row = {
   node: string;
@@ -15,16 +13,21 @@ export type Screen = {
 };
 
 /** The part of a terminal that is written to. */
-export type Terminal = { write(text: string): unknown; readonly isTTY?: boolean; readonly columns?: number };
+export type Terminal = {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  /** Whether it shows colors, which NO_COLOR denies; defaults to true. */
+  hasColors?(): boolean;
+};
 
 const ESCAPE = '\u001b[';
 const STYLES = { green: '32', red: '31', dim: '2', bold: '1' } as const;
 
-function styled(style: keyof typeof STYLES, text: string): string {
-  // https://no-color.org
-  if (env['NO_COLOR']) return text;
-  return `${ESCAPE}${STYLES[style]}m${text}${ESCAPE}0m`;
-}
+type Styled = (style: keyof typeof STYLES, text: string) => string;
+
+const colored: Styled = (style, text) => `${ESCAPE}${STYLES[style]}m${text}${ESCAPE}0m`;
+const plain: Styled = (_style, text) => text;
 
 function timeOfDay(): string {
   return new Date().toTimeString().slice(0, 8);
@@ -32,6 +35,7 @@ function timeOfDay(): string {
 
 /** A log that scrolls, above a table that stays at the bottom and is drawn anew with every change. */
 export function terminalScreen(terminal: Terminal): Screen {
+  const styled = terminal.hasColors?.() === false ? plain : colored;
   let drawn = 0;
   let latest: string[] = [];
   function draw(above: string): void {
@@ -42,14 +46,14 @@ export function terminalScreen(terminal: Terminal): Screen {
   return {
     log: (text) => draw(`${styled('dim', timeOfDay())}  ${text}\n`),
     table(rows, footer) {
-      const lines = tableLines(rows, terminal.columns ?? 100);
+      const lines = tableLines(rows, terminal.columns ?? 100, styled);
       latest = ['', ...lines, styled('dim', clip(footer, terminal.columns ?? 100))];
       draw('');
     },
   };
 }
 
-function tableLines(rows: readonly Row[], columns: number): string[] {
+function tableLines(rows: readonly Row[], columns: number, styled: Styled): string[] {
   const services = Object.keys(rows[0]?.labels ?? {});
   const nodeWidth = Math.max(6, ...rows.map(({ node }) => node.length)) + 3;
   const header = `  ${'NODE'.padEnd(nodeWidth)}${services.map((name) => name.toUpperCase().padEnd(18)).join('')}`;

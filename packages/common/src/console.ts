@@ -386,7 +386,7 @@ export type RuleOnNodeDocument = {
 };
 
 /** `found`: of the term that decides. `left`: why a label that the term asks for is not there, where it is configured so. */
-export type RuleLineDocument = {
+type RuleLineDocument = {
   line: number;
   text: string;
   truth: 'yes' | 'no' | 'unknown';

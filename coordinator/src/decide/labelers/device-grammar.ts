@@ -19,10 +19,8 @@ type BusLabels = {
   deviceLabelFields: readonly string[];
 };
 
-/** `known`: known accelerators alone. */
-export const HARDWARE_LABELS = ['none', 'known', 'all'] as const;
-
-export type DeviceGrammar = { labels: (typeof HARDWARE_LABELS)[number]; pci: BusLabels; usb: BusLabels };
+/** `labels`: of no device, of known accelerators alone, or of all that the lists of classes name as well. */
+export type DeviceGrammar = { labels: 'none' | 'known' | 'all'; pci: BusLabels; usb: BusLabels };
 
 export type DeviceLabel = { value: string; reason: string };
 
