@@ -234,7 +234,10 @@ describe('diff refuses what the API server refuses', () => {
     ],
   ])('%s', async (_what, spec, refusal, problem) => {
     await expect(create('bad', spec)).rejects.toThrow(refusal);
-    expect((await diff('bad', spec)).problems).toEqual([expect.stringMatching(problem)]);
+    expect((await diff('bad', spec)).problems).toEqual([
+      expect.stringMatching(problem),
+      expect.stringMatching(/^NodeService bad would be refused by the API server: /),
+    ]);
   });
 });
 
