@@ -15,7 +15,9 @@ const HELD_MS_MAX = 250;
 
 test('every file that opens a listener or parses is in the table', () => {
   const files = repositoryFiles().filter(
-    (file) => /^(?:coordinator|packages\/(?:common|scheduler-extender))\/src\/.*\.ts$/.test(file.path) && !isTestCode(file.path),
+    (file) =>
+      /^(?:coordinator|packages\/(?:common|scheduler-extender))\/src\/.*\.ts$/.test(file.path) &&
+      !isTestCode(file.path),
   );
   const entering = files.filter(({ text }) =>
     text.split('\n').some((line) => ENTERS.test(line) && !/^\s*(?:\*|\/\/|export function|function)/.test(line)),
