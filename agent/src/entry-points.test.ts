@@ -11,7 +11,7 @@ import { decodeHeaders, FIELD_LIST_BYTES_MAX } from './probes/hpack.ts';
 import { encodeFrame, FLAG, FRAME } from './probes/http2-frames.ts';
 import { PROBE_KINDS } from './probes/kinds.ts';
 import { decodeFields } from './probes/protobuf.ts';
-import { openLineFor } from './probes/testing/ask-once.ts';
+import { openLineFor, probeOf } from './probes/testing/ask-once.ts';
 import { within } from './probes/testing/limits.ts';
 import { listenOnLoopback } from './probes/testing/servers.ts';
 import { post } from './report/http-post.ts';
@@ -241,7 +241,7 @@ describe('the largest answer to a probe', () => {
     peer.postMessage({ bytes, isSlow });
     await isSet;
     const target = { host: '127.0.0.1', port };
-    const line = openLineFor({ kind, statuses: ['404'] })(() => {});
+    const line = openLineFor(probeOf(kind))(() => {});
     onTestFinished(() => line.release());
     const before = process.threadCpuUsage();
     // Time for what is left of an answer once there is a verdict.

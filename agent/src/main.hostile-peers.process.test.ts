@@ -146,7 +146,7 @@ test('195 https checks with a CA bundle, all edited once a second, leave /health
     Array.from({ length: 195 }, (_, index) => ({
       name: `https-${index}`,
       digest: 'd',
-      probe: { kind: 'https', path: `/${Math.floor(performance.now() / 1000)}`, statuses: ['404'] },
+      probe: { kind: 'https', path: `/${Math.floor(performance.now() / 1000)}`, expectedStatuses: ['404'] },
       caBundle: 'bundle',
       target: { host: '127.0.0.1', port: server.port },
       periodMilliseconds: 4000,

@@ -57,7 +57,12 @@ function bothServices(): object[] {
   const at = ({ host, port }: RunningServer) => ({ target: { host, port } });
   return [
     { name: 'ws-daemon', digest: 'd', probe: { kind: 'tcp' }, ...at(wsDaemon) },
-    { name: 'registry-facade', digest: 'd', probe: { kind: 'https', statuses: ['404'] }, ...at(registryFacade) },
+    {
+      name: 'registry-facade',
+      digest: 'd',
+      probe: { kind: 'https', expectedStatuses: ['404'] },
+      ...at(registryFacade),
+    },
   ];
 }
 

@@ -13,7 +13,7 @@ import { TestCoordinator } from './report/testing/coordinator.ts';
 // Each starts a process, and waits for what it does.
 vi.setConfig({ testTimeout: 30_000 });
 
-const NOT_FOUND = { kind: 'https', statuses: ['404'] };
+const NOT_FOUND = { kind: 'https', expectedStatuses: ['404'] };
 /** Another address of this machine, like the address of a pod. */
 const POD = '127.0.0.2';
 

@@ -92,7 +92,7 @@ test('paths of the console', () => {
 test('files of this repository', () => {
   const FILE = /`((?:agent|coordinator|deploy|packages|test)\/[^`\s*]+)`/g;
   // Files that a build or the reader creates.
-  const isMade = (name: string) => /\/dist\b|BUS|NAME|udp-probe|\.\.\.|…|[{}]/.test(name);
+  const isMade = (name: string) => /\/dist\b|BUS|NAME|udp-probe|kinds\/udp|volume-attachment|\.\.\.|…|[{}]/.test(name);
   expect(unknown(FILE, (name) => isMade(name) || existsSync(path.join(ROOT, name.replace(/[:#].*$/, ''))))).toEqual([]);
   expectNames(FILE, 100);
 });

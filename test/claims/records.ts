@@ -44,7 +44,7 @@ export const RECORDS: Claims = {
     `still tried at least every ${seconds(SKIPPED, 'KEEPS_AWAY_MAX_MS') + 2} s`,
   ],
   'packages/docs/design/0055-verdicts-belong-to-checks.md': [
-    `an agent that was assigned a check ${seconds('coordinator/src/decide/readiness/verdict.ts', 'TOLD_MS')} s ago`,
+    `an agent that was assigned a check ${seconds('coordinator/src/decide/readiness/judges.ts', 'TOLD_MS')} s ago`,
   ],
 };
 

@@ -1,5 +1,6 @@
 import { registerAgentMetrics } from '@rollcall/agent/metrics.ts';
 import { AGENT_OPTIONS } from '@rollcall/agent/options.ts';
+import { CHECK_KINDS, PROBE_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { flagTable } from '@rollcall/common/config/help.ts';
 import { ERROR_CODES } from '@rollcall/common/error-codes.ts';
 import { createRegistry, type Registry } from '@rollcall/common/metrics.ts';
@@ -29,6 +30,7 @@ export async function referenceBlocks(): Promise<GeneratedBlock[]> {
     { file: `${REFERENCE}/metrics.md`, name: 'agent', content: await metricTable(agent) },
     { file: `${REFERENCE}/metrics.md`, name: 'coordinator', content: await metricTable(coordinator) },
     { file: `${REFERENCE}/keys.md`, name: 'keys', content: keyTable() },
+    { file: `${REFERENCE}/node-services.md`, name: 'checks', content: checkTable() },
     { file: `${REFERENCE}/support.md`, name: 'versions', content: versionTable() },
     { file: `${REFERENCE}/error-codes.md`, name: 'error-codes', content: errorTable() },
     { file: 'packages/docs/design/index.md', name: 'records', content: recordTable() },
@@ -51,6 +53,15 @@ function promiseTable(): string {
 function recordTable(): string {
   const rows = designRecords().map(({ file, title, date }) => [date, `[${title}](${file})`]);
   return markdownTable(['date', 'decision'], rows);
+}
+
+/** Every kind of check, and who sees what it asks for. */
+function checkTable(): string {
+  const rows = Object.entries(CHECK_KINDS).map(([kind, { schema, voucher }]) => {
+    const agent = PROBE_KINDS[kind]?.isOfCluster ? 'agent in the pod network' : 'agent';
+    return [`\`${kind}\``, schema.description ?? '', voucher === 'agent' ? agent : 'coordinator'];
+  });
+  return markdownTable(['kind', 'meaning', 'who sees it'], [...rows, ['`anyOf`', 'One of up to 8 checks passes.', '']]);
 }
 
 /** What was run on which version of Kubernetes. */

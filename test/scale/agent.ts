@@ -140,7 +140,7 @@ function serviceAt({ kind, host, port }: StandIn, name: string): ServiceToProbe 
   const target = { host, port };
   if (kind === 'ws-daemon') return { name, digest: 'd', target, probe: { kind: 'tcp' } };
   const path = '/v2/remote/not-a-valid-image/manifests/latest';
-  return { name, digest: 'd', target, probe: { kind: 'https', path, statuses: ['404'] } };
+  return { name, digest: 'd', target, probe: { kind: 'https', path, expectedStatuses: ['404'] } };
 }
 
 /** A sysfs with so many devices on PCI; returns its root. */

@@ -12,7 +12,7 @@ import type { ServiceState } from './types.ts';
 
 const PERIOD_MS = 200;
 const FAILURE_THRESHOLD = 3;
-const HTTPS = { kind: 'https', path: '/', statuses: ['404'] };
+const HTTPS = { kind: 'https', path: '/', expectedStatuses: ['404'] };
 
 /** Watches a service, and counts in which round it was found to be other than before. */
 function watch(

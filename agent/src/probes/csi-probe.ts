@@ -1,3 +1,4 @@
+import type { CsiSettings } from '@rollcall/common/checks/kinds/grpc.ts';
 import { type GrpcCheck, grpcLine } from './grpc-line.ts';
 import { decodeFields } from './protobuf.ts';
 import type { ProbeKind } from './types.ts';
@@ -21,8 +22,8 @@ const CSI_CHECK: GrpcCheck = {
 };
 
 /** Healthy when the CSI driver behind a `socket` reports that it is ready. */
-export const csi: ProbeKind = {
+export const csi: ProbeKind<CsiSettings> = {
   kind: 'csi',
-  pathOf: ({ socket = '' }) => socket,
-  prepare: (_spec, tools) => grpcLine(CSI_CHECK, tools),
+  pathOf: ({ socket }) => socket,
+  prepare: (_settings, tools) => grpcLine(CSI_CHECK, tools),
 };

@@ -56,5 +56,5 @@ test('ends with its time where no server answers', async () => {
 });
 
 test.each(['', 'a..b', '-a', 'a b', 'x'.repeat(254), 7])('is refused with a name that is none: %j', (name) => {
-  expect(() => openLineFor({ kind: 'dns', name })).toThrow('its name is not a name of DNS');
+  expect(() => openLineFor({ kind: 'dns', name })).toThrow('its name is not valid');
 });

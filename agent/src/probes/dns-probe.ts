@@ -1,3 +1,4 @@
+import type { DnsSettings } from '@rollcall/common/checks/kinds/cluster.ts';
 import { resolveByDns } from '../host-lookup.ts';
 import { lineWithoutConnection } from './idle-line.ts';
 import { createProbe } from './probe.ts';
@@ -5,15 +6,12 @@ import { inPodNetwork } from './target-rule.ts';
 import type { ProbeKind } from './types.ts';
 
 const DEFAULT_NAME = 'kubernetes.default.svc';
-/** RFC 1123, section 2.1; a dot at the end means the root. */
-const NAME = /^(?=.{1,253}$)[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?(\.[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)*\.?$/i;
 
 /** Healthy when a name has an address in DNS, as for any pod of the node: by the servers and domains of resolv.conf. */
-export const dns: ProbeKind = {
+export const dns: ProbeKind<DnsSettings> = {
   kind: 'dns',
-  addressOf: ({ name = DEFAULT_NAME }, rules) => inPodNetwork(rules, { name: String(name) }),
+  addressOf: ({ name = DEFAULT_NAME }, rules) => inPodNetwork(rules, { name }),
   prepare({ name = DEFAULT_NAME }, { clock, resolvConf }) {
-    if (typeof name !== 'string' || !NAME.test(name)) return 'its name is not a name of DNS';
     const probe = createProbe('dns', clock, async (_target, signal) => {
       try {
         await resolveByDns(name, signal, { resolvConf });

@@ -1,3 +1,4 @@
+import type { FileSettings } from '@rollcall/common/checks/kinds/file.ts';
 import { clean } from '@rollcall/common/clean.ts';
 import { lineWithoutConnection } from './idle-line.ts';
 import { createProbe } from './probe.ts';
@@ -7,29 +8,25 @@ import type { ProbeKind } from './types.ts';
 const SHOWN_MAX = 200;
 
 /**
- * Healthy while there is a regular file; with `maxAgeMilliseconds`, one that was written to within that time; with
+ * Healthy while there is a regular file; with `maxAge`, one that was written to within that time; with
  * `expectedFirstLine`, one that begins with this line: otherwise its line is the reason. Nothing else of it is read.
  */
-export const file: ProbeKind = {
+export const file: ProbeKind<FileSettings> = {
   kind: 'file',
-  pathOf: ({ path = '' }) => path,
-  prepare({ maxAgeMilliseconds = Number.POSITIVE_INFINITY, expectedFirstLine }, { clock, paths }) {
-    if (typeof maxAgeMilliseconds !== 'number' || !(maxAgeMilliseconds > 0))
-      return 'its maxAgeMilliseconds is not a number above 0';
-    if (expectedFirstLine !== undefined && typeof expectedFirstLine !== 'string')
-      return 'its expectedFirstLine is not a text';
+  pathOf: ({ path }) => path,
+  prepare({ maxAgeMs = Number.POSITIVE_INFINITY, expectedFirstLine }, { clock, paths }) {
     const probe = createProbe('file', clock, async (target, signal) => {
       const found = await paths.find('path' in target ? target.path : '', signal, expectedFirstLine !== undefined);
       if ('says' in found) return found;
       found.close();
       if (found.kind !== 'file') return { healthy: false, isProof: true, says: 'is not a regular file' };
-      const isFresh = clock.now() - found.modifiedMs <= maxAgeMilliseconds;
-      if (!isFresh) return { healthy: false, says: `was not written to for more than ${maxAgeMilliseconds / 1000} s` };
+      const isFresh = clock.now() - found.modifiedMs <= maxAgeMs;
+      if (!isFresh) return { healthy: false, says: `was not written to for more than ${maxAgeMs / 1000} s` };
       const { firstLine = '' } = found;
       if (expectedFirstLine !== undefined && firstLine !== expectedFirstLine) {
         return { healthy: false, says: firstLine === '' ? 'has no first line' : `says: ${shown(firstLine)}` };
       }
-      const isPlain = expectedFirstLine === undefined && maxAgeMilliseconds === Number.POSITIVE_INFINITY;
+      const isPlain = expectedFirstLine === undefined && maxAgeMs === Number.POSITIVE_INFINITY;
       return {
         healthy: true,
         says: isPlain ? 'is there' : expectedFirstLine === undefined ? 'is fresh' : 'says what is expected',

@@ -107,7 +107,7 @@ describe('a call of gRPC', () => {
       () => {
         closes += 1;
       },
-      () => connect({ host, port, localPort: port, localAddress: host }),
+      { connect: () => connect({ host, port, localPort: port, localAddress: host }) },
     );
     const call = callGrpc(connection, METHOD, new Uint8Array(0), within(5000));
     await expect(call).rejects.toMatchObject({ code: 'ECONNREFUSED' });

@@ -1,19 +1,18 @@
+import type { GrpcSettings } from '@rollcall/common/checks/kinds/grpc.ts';
 import { grpcLine } from './grpc-line.ts';
 import { decodeFields, encodeText } from './protobuf.ts';
 import type { ProbeKind } from './types.ts';
 
 const STATUSES = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'];
-const SERVICE_LENGTH_MAX = 253;
 
 /**
  * Healthy when `Check` of grpc.health.v1 says SERVING of `service`, or, without one, of the whole server
  * (https://github.com/grpc/grpc/blob/master/doc/health-checking.md). In clear text, over the network or a `socket`.
  */
-export const grpc: ProbeKind = {
+export const grpc: ProbeKind<GrpcSettings> = {
   kind: 'grpc',
   pathOf: ({ socket }) => socket,
   prepare({ service = '' }, tools) {
-    if (typeof service !== 'string' || service.length > SERVICE_LENGTH_MAX) return 'its service is not a name';
     const named = service === '' ? 'the server as a whole' : `the service ${JSON.stringify(service)}`;
     const check = {
       protocol: 'grpc',

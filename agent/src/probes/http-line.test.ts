@@ -49,7 +49,7 @@ describe('a probe by http', () => {
 
   it('expects another status where told so', async () => {
     const server = await serve(answer(204));
-    const other = askOnce({ ...CHECK, statuses: ['204'] });
+    const other = askOnce({ ...CHECK, expectedStatuses: ['204'] });
     expect(await other(server, within(5000))).toMatchObject({ verdict: 'healthy' });
   });
 
@@ -108,7 +108,7 @@ describe('a probe by http', () => {
   it('sees a process that hangs', async () => {
     const service = await startChildService('http');
     onTestFinished(service.end);
-    const expects404 = askOnce({ ...CHECK, statuses: ['404'] });
+    const expects404 = askOnce({ ...CHECK, expectedStatuses: ['404'] });
     expect(await expects404(service, within(5000))).toMatchObject({ verdict: 'healthy' });
     service.signal('SIGSTOP');
     expect(await expects404(service, within(200))).toMatchObject({ verdict: 'soft' });
@@ -142,7 +142,7 @@ describe('a line by http', () => {
       }
     }
     const agent = new Forgetful({ keepAlive: true });
-    const check = { path: '/', headers: {}, statuses: ['200'] };
+    const check = { path: '/', headers: {}, expectedStatuses: ['200'] };
     const line = httpLine('http', check, agent, systemClock)(() => {});
     onTestFinished(() => line.release());
     for (let round = 0; round < 50; round += 1) {
@@ -157,7 +157,7 @@ describe('a line by http', () => {
     const server = await serve(listener);
     const kept = new Agent({ keepAlive: true });
     let lost = 0;
-    const check = { path: '/', headers: {}, statuses: ['200'] };
+    const check = { path: '/', headers: {}, expectedStatuses: ['200'] };
     const line = httpLine(
       'http',
       check,

@@ -1,7 +1,8 @@
 import type { Agent } from 'node:http';
 import type { Socket } from 'node:net';
+import type { HttpSettings } from '@rollcall/common/checks/kinds/http.ts';
 import type { Clock } from '@rollcall/common/clock.ts';
-import { type HttpCheck, judgeStatus } from './http-check.ts';
+import { judgeStatus } from './http-check.ts';
 import { FRESH_EVERY_ROUNDS, KeptConnection } from './kept-connection.ts';
 import { readLimitOf } from './kept-socket.ts';
 import { createProbe, type ProbeAnswer } from './probe.ts';
@@ -13,7 +14,7 @@ import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult } from './types.t
  * server that keeps none is asked over a new one each time, and held by an idle one. Redirects are not followed and no
  * proxy is used, whatever the environment says.
  */
-export function httpLine(protocol: 'http' | 'https', check: HttpCheck, agent: Agent, clock: Clock): OpenLine {
+export function httpLine(protocol: 'http' | 'https', check: HttpSettings, agent: Agent, clock: Clock): OpenLine {
   return (onLost) => new HttpLine(protocol, check, agent, clock, onLost);
 }
 
@@ -23,12 +24,12 @@ type Kept = { socket: Socket; isFree: boolean };
 class HttpLine implements Line {
   readonly freshEveryRounds = FRESH_EVERY_ROUNDS;
   readonly #protocol: 'http' | 'https';
-  readonly #check: HttpCheck;
+  readonly #check: HttpSettings;
   readonly #agent: Agent;
   readonly #probe: Probe;
   readonly #kept: KeptConnection<Kept>;
 
-  constructor(protocol: 'http' | 'https', check: HttpCheck, agent: Agent, clock: Clock, onLost: () => void) {
+  constructor(protocol: 'http' | 'https', check: HttpSettings, agent: Agent, clock: Clock, onLost: () => void) {
     this.#protocol = protocol;
     this.#check = check;
     this.#agent = agent;
@@ -64,7 +65,7 @@ class HttpLine implements Line {
   }
 
   async #request(target: ProbeAddress, signal: AbortSignal): Promise<ProbeAnswer> {
-    const { path, headers } = this.#check;
+    const { path = '/', headers = {} } = this.#check;
     const asked = { protocol: this.#protocol, agent: this.#agent, path, headers };
     const { status, socket, ended } = await requestStatus(target, signal, asked);
     if (socket) this.#keep(socket, ended);

@@ -29,7 +29,7 @@ const REGISTRY_FACADE = {
   kind: 'https',
   path: '/v2/remote/not-a-valid-image/manifests/latest',
   headers: { accept: 'application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json' },
-  statuses: ['404'],
+  expectedStatuses: ['404'],
 };
 const probe = askOnce(REGISTRY_FACADE);
 
@@ -172,7 +172,7 @@ describe('the probe of registry-facade', () => {
     const module = fileURLToPath(new URL('./testing/ask-once.ts', import.meta.url));
     const script = `
       const { askOnce } = await import(${JSON.stringify(module)});
-      const probe = askOnce({ kind: 'https', statuses: ['404'] });
+      const probe = askOnce({ kind: 'https', expectedStatuses: ['404'] });
       const result = await probe({ host: '127.0.0.1', port: ${server.port} }, AbortSignal.timeout(5000));
       process.stdout.write(result.verdict);`;
     const url = `http://127.0.0.1:${proxy.port}`;

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { limitReads, openKeptSocket } from './kept-socket.ts';
-import { askOnce, openLineFor } from './testing/ask-once.ts';
+import { askOnce, openLineFor, probeOf } from './testing/ask-once.ts';
 import { eventually, within } from './testing/limits.ts';
 import { temporaryDirectory } from './testing/local-files.ts';
 import { closedTarget, createRawServer, createService, listenOnLoopback } from './testing/servers.ts';
@@ -67,7 +67,7 @@ describe('a peer that talks on a kept connection', () => {
     const server = await listenOnLoopback(createService(kind));
     onTestFinished(server.close);
     let lost = 0;
-    const line = openLineFor({ kind, statuses: ['404'] })(() => {
+    const line = openLineFor(probeOf(kind))(() => {
       lost += 1;
     });
     onTestFinished(() => line.release());

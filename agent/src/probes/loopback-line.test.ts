@@ -2,6 +2,7 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ProbePaths } from './probe-paths.ts';
 import { watchedServices } from './service-list.ts';
+import { probeOf } from './testing/ask-once.ts';
 import { eventually, within } from './testing/limits.ts';
 import { closedTarget, createService, listenOnLoopback, type ServiceKind } from './testing/servers.ts';
 import { TlsContexts } from './tls-contexts.ts';
@@ -11,7 +12,7 @@ const KINDS: ServiceKind[] = ['tcp', 'tls', 'http2', 'http', 'https', 'grpc'];
 /** The line to a port of both loopback addresses, as an agent on the network of its host opens it. */
 function lineTo(kind: ServiceKind, port: number, onLost = () => {}) {
   const [service] = watchedServices(
-    [{ name: 'x', digest: 'd', probe: { kind, statuses: ['404'] }, target: { host: 'localhost', port } }],
+    [{ name: 'x', digest: 'd', probe: probeOf(kind), target: { host: 'localhost', port } }],
     {
       timing: { periodMs: 1000, timeoutMs: 900, failureThreshold: 3, successThreshold: 2 },
       place: { hostIp: 'fd00::7', ownAddresses: ['::1', 'fd00::7'], ownPort: Number.NaN },

@@ -105,8 +105,8 @@ describe('what an agent watches', () => {
     ['with a path that is none', { name: 'ws-daemon', digest: 'd', probe: { kind: 'http', path: 'x y' } }, /path/],
     [
       'with statuses that are none',
-      { name: 'ws-daemon', digest: 'd', probe: { kind: 'http', statuses: ['9'] } },
-      /statuses/,
+      { name: 'ws-daemon', digest: 'd', probe: { kind: 'http', expectedStatuses: ['9'] } },
+      /expectedStatuses/,
     ],
     ['at a port that is none', { name: 'x', digest: 'd', probe: { kind: 'tcp', port: 0 } }, /^its port is not valid$/],
     [
@@ -122,7 +122,7 @@ describe('what an agent watches', () => {
     [
       'at no socket',
       { name: 'x', digest: 'd', probe: { kind: 'csi' }, target: { host: HERE, port: 1 } },
-      /^its path is not/,
+      /^its socket is not/,
     ],
     ['at no path', { name: 'x', digest: 'd', probe: { kind: 'unix' } }, /^its path is not/],
     [
@@ -151,7 +151,7 @@ describe('what an agent watches', () => {
       { name: 'c', digest: 'd', probe: { kind: 'grpc', socket: '/run/c' }, target },
       { name: 'd', digest: 'd', probe: { kind: 'csi', socket: '/run/d' } },
       { name: 'e', digest: 'd', probe: { kind: 'unix', path: '/run/e' } },
-      { name: 'f', digest: 'd', probe: { kind: 'file', path: '/run/f', maxAgeSeconds: 5 } },
+      { name: 'f', digest: 'd', probe: { kind: 'file', path: '/run/f', maxAge: '5s' } },
     ];
     const targets = listOf(told).map((each) => ('refusal' in each ? each.refusal : each.target));
     expect(targets).toEqual([
@@ -173,8 +173,8 @@ describe('how a service is asked', () => {
     ['tcp', { kind: 'tcp' }],
     ['tls', { kind: 'tls' }],
     ['http2', { kind: 'http2' }],
-    ['http', { kind: 'http', path: '/x', statuses: ['200-299', '404'] }],
-    ['https', { kind: 'https', headers: { accept: '*/*' }, statuses: ['400-499'] }],
+    ['http', { kind: 'http', path: '/x', expectedStatuses: ['200-299', '404'] }],
+    ['https', { kind: 'https', headers: { accept: '*/*' }, expectedStatuses: ['400-499'] }],
   ])('is as it was told: %s', async (kind, probe) => {
     const evidence = expect.stringMatching(new RegExp(`^${kind} `));
     expect(await ask(kind, probe)).toMatchObject({ verdict: 'healthy', evidence });
@@ -192,7 +192,7 @@ describe('how a service is asked', () => {
     async (encoding) => {
       const verdict = async (pem?: string) => {
         const caBundle = pem === undefined ? {} : { caBundle: Buffer.from(pem).toString(encoding) };
-        return (await ask('https', { kind: 'https', statuses: ['404'], ...caBundle })).verdict;
+        return (await ask('https', { kind: 'https', expectedStatuses: ['404'], ...caBundle })).verdict;
       };
       expect(await verdict()).toBe('healthy');
       expect(await verdict(ROOT_CERTIFICATE)).toBe('healthy');

@@ -1,7 +1,6 @@
 import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeSpec, ServiceToProbe } from '@rollcall/common/report.ts';
-import { VERSION } from '@rollcall/common/version.ts';
-import { PROBE_KINDS } from './kinds.ts';
+import { readProbe } from './kinds.ts';
 import { LOOPBACK_HOST, loopbackLine } from './loopback-line.ts';
 import { formatTarget } from './probe.ts';
 import type { ProbePaths } from './probe-paths.ts';
@@ -51,12 +50,11 @@ function watchedService(told: ToldService, options: ServiceListOptions): Watched
   const how = digestOf({ spec, ...timing });
   const watched = { name, how, digest };
   if (told.problem !== undefined) return { ...watched, refusal: told.problem };
-  const kind = PROBE_KINDS.find((each) => each.kind === spec?.kind);
-  if (!spec || !kind)
-    return { ...watched, refusal: `version ${VERSION} of the agent has no probe of the kind ${spec?.kind}` };
-  const openLine = kind.prepare(spec, tools);
+  const probe = readProbe(spec);
+  if (typeof probe === 'string') return { ...watched, refusal: probe };
+  const openLine = probe.kind.prepare(probe.settings, tools);
   if (typeof openLine === 'string') return { ...watched, refusal: openLine };
-  const target = addressOf(kind, spec, told, options);
+  const target = addressOf(probe, told, options);
   if (typeof target === 'string') return { ...watched, refusal: target };
   const isLoopback = 'host' in target && target.host === LOOPBACK_HOST;
   return { ...watched, ...timing, openLine: isLoopback ? loopbackLine(openLine) : openLine, target };
@@ -64,22 +62,16 @@ function watchedService(told: ToldService, options: ServiceListOptions): Watched
 
 /** Returns the target of a probe; a string says why there is none. */
 function addressOf(
-  kind: ProbeKind,
-  spec: ProbeSpec,
+  { kind, settings }: { kind: ProbeKind; settings: { port?: number } },
   told: ToldService,
   { place, paths }: ServiceListOptions,
 ): ProbeAddress | string {
-  const path = kind.pathOf?.(spec);
-  if (path !== undefined) return paths.refusalOf(path) ?? { path: String(path) };
-  if (kind.addressOf) return kind.addressOf(spec, place);
-  const { port } = spec;
-  if (port !== undefined && !isPort(port)) return 'its port is not valid';
+  const path = kind.pathOf?.(settings);
+  if (path !== undefined) return paths.refusalOf(path) ?? { path };
+  if (kind.addressOf) return kind.addressOf(settings, place);
+  const { port } = settings;
   const target = told.target ?? (port === undefined ? undefined : { host: place.hostIp, port });
   if (!target) return 'no target is known';
   const refusal = refusalOf(target, told.podAddresses ?? [], place);
   return refusal === undefined ? target : `not at ${formatTarget(target)}: ${refusal}`;
-}
-
-function isPort(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 65_535;
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { systemClock } from '@rollcall/common/clock.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createServiceMonitor, type ServiceMonitor } from './service-monitor.ts';
-import { openLineFor } from './testing/ask-once.ts';
+import { openLineFor, probeOf } from './testing/ask-once.ts';
 import { startChildService } from './testing/child-service.ts';
 import { eventually } from './testing/limits.ts';
 import { temporaryDirectory } from './testing/local-files.ts';
@@ -20,7 +20,7 @@ function defineAt(
   kind: 'tcp' | 'tls' | 'http2' | 'https' = 'tcp',
 ): ServiceDefinition {
   const timing = { failureThreshold: 3, successThreshold: 1, ...times };
-  const openLine = openLineFor({ kind, statuses: ['404'] });
+  const openLine = openLineFor(probeOf(kind));
   return { name, openLine, target: { host: '127.0.0.1', port }, ...timing };
 }
 
@@ -64,7 +64,7 @@ describe('a service that is killed', () => {
   });
 
   it.each([
-    ['tcp', { kind: 'unix' }],
+    ['tcp', { kind: 'unix', path: '/x' }],
     ['grpc', { kind: 'grpc' }],
   ] as const)('is known not to be ready without waiting for a round: at a socket, by %s', async (kind, spec) => {
     const path = join(temporaryDirectory(), 'socket');

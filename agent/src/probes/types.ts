@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { ProbeSpec, ProbeTarget } from '@rollcall/common/report.ts';
+import type { ProbeTarget } from '@rollcall/common/report.ts';
 import type { Connect } from './exchange.ts';
 import type { ProbePaths } from './probe-paths.ts';
 import type { AddressRules } from './target-rule.ts';
@@ -56,16 +56,16 @@ export type ProbeTools = {
   resolvConf?: string | undefined;
 };
 
-/** A kind of probe. */
-export type ProbeKind = {
-  /** Its name on the wire and in configuration files. */
+/** A kind of probe. Its settings are checked and read by their schema, which the coordinator has, too. */
+export type ProbeKind<Settings extends object = object> = {
+  /** Its name on the wire and in NodeServices. */
   kind: string;
-  /** The path of the socket or file that is asked, as the settings have it; `undefined`: it is asked over the network. */
-  pathOf?(spec: ProbeSpec): unknown;
+  /** The path of the socket or file that is asked; `undefined`: it is asked over the network. */
+  pathOf?(settings: Settings): string | undefined;
   /** Returns the address that it asks, whatever the coordinator sends; a string is the reason why it asks none. */
-  addressOf?(spec: ProbeSpec, rules: AddressRules): ProbeAddress | string;
-  /** Reads the other settings that go with it; a string says what is wrong with them. */
-  prepare(spec: ProbeSpec, tools: ProbeTools): OpenLine | string;
+  addressOf?(settings: Settings, rules: AddressRules): ProbeAddress | string;
+  /** A string says what the schema cannot say is wrong with the settings. */
+  prepare(settings: Settings, tools: ProbeTools): OpenLine | string;
 };
 
 export type Timing = {

@@ -53,8 +53,8 @@ class UnixLine implements Line {
  * Healthy when a socket file takes a connection, also from a process that hangs: use `grpc` or `csi` where that
  * matters.
  */
-export const unix: ProbeKind = {
+export const unix: ProbeKind<{ path: string }> = {
   kind: 'unix',
-  pathOf: ({ path = '' }) => path,
+  pathOf: ({ path }) => path,
   prepare: (_spec, tools) => (onLost) => new UnixLine(tools, onLost),
 };

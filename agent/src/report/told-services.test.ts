@@ -12,7 +12,7 @@ const A = { name: 'a', digest: 'd', probe: TCP };
 const FULL = {
   name: 'cache',
   digest: 'e',
-  probe: { kind: 'http', path: '/x', statuses: ['200'] },
+  probe: { kind: 'http', path: '/x', expectedStatuses: ['200'] },
   target: { host: '10.0.0.1', port: 9000 },
   podAddresses: ['10.0.0.1'],
   periodMilliseconds: 1000,

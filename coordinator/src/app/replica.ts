@@ -10,7 +10,7 @@ import { reservedKeys } from '../decide/labelers/pool-keys.ts';
 import { openRules } from '../decide/rules/files/rule-directory.ts';
 import type { RuleSet } from '../decide/rules/rule-set.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
-import { asksFor } from '../model/services.ts';
+import { needs } from '../model/services.ts';
 import { Fleet } from '../state/fleet.ts';
 import { Holds } from '../state/holds/holds.ts';
 import { registerFleetMetrics } from '../state/metrics.ts';
@@ -161,8 +161,7 @@ export async function createReplica(context: ReplicaContext) {
   // What is watched.
   // Packing needs to know what nodes can allocate.
   const packs = config.schedulerListen !== 'off' && config.placing.podSelector !== undefined;
-  const servicesNeedWhole = () =>
-    keys.needsWholeNodes || services().some((service) => asksFor(service, 'resource') || asksFor(service, 'condition'));
+  const servicesNeedWhole = () => keys.needsWholeNodes || services().some((service) => needs(service, 'nodes'));
   let wholeNodes = packs || servicesNeedWhole() || rules?.ruleSet.needsWholeNodes === true;
   const watches = createWatches({
     config,

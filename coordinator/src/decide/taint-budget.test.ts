@@ -1,6 +1,7 @@
+import { isMaxUnavailable } from '@rollcall/common/checks/node-service-spec.ts';
 import { describe, expect, test } from 'vitest';
 import { gated, podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
-import { isMaxUnavailable, type MaxUnavailable, type Service } from '../model/services.ts';
+import type { MaxUnavailable, Service } from '../model/services.ts';
 import type { ObservedNode, Taint } from '../state/observed-node.ts';
 import type { ObservedPod } from '../state/observed-pod.ts';
 import type { EvaluatedNode } from './labelers/labeler.ts';

@@ -1,14 +1,6 @@
-/** A LabelSelector, as Kubernetes has it: everything that is said has to be so, and nothing said selects everything. */
-export type LabelSelector = {
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly LabelRequirement[];
-};
+import type { LabelRequirement, LabelSelector } from '@rollcall/common/checks/label-selector.ts';
 
-type LabelRequirement = {
-  readonly key: string;
-  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-  readonly values?: readonly string[];
-};
+export type { LabelSelector };
 
 type Labels = Readonly<Record<string, string>>;
 

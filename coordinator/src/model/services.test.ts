@@ -35,7 +35,7 @@ const HTTPS = {
   kind: 'https',
   path: '/v2/remote/not-a-valid-image/manifests/latest',
   headers: { accept: 'application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json' },
-  statuses: ['404'],
+  expectedStatuses: ['404'],
 };
 
 test('the services of Gitpod are known without being written', async () => {

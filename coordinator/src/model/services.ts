@@ -1,3 +1,7 @@
+import type { CheckKind } from '@rollcall/common/checks/check-kind.ts';
+import { PROBE_KINDS, SEEN_KINDS, type SeenKindName, type SettingsOf } from '@rollcall/common/checks/check-kinds.ts';
+import type { ConditionSettings } from '@rollcall/common/checks/kinds/condition.ts';
+import type { PodsSettings } from '@rollcall/common/checks/kinds/pods.ts';
 import type { ProbeSpec } from '@rollcall/common/report.ts';
 import {
   COMPONENT_LABEL,
@@ -7,7 +11,6 @@ import {
   WORKSPACE_NODE_LABELS,
   WS_DAEMON,
 } from '@rollcall/common/well-known.ts';
-import { type Among, isOrder, type Order } from './inventory/predicate.ts';
 import type { LabelSelector } from './label-selector.ts';
 
 /** Something that has to be up on a node for the node to do its job: what tells whether it is, and what is said of it. */
@@ -30,52 +33,33 @@ export type ServiceCheck = SingleCheck | AnyOfCheck;
 
 type AnyOfCheck = { name: string; kind: 'anyOf'; checks: readonly SingleCheck[] };
 
-export type SingleCheck =
-  | PodsCheck
-  | ProbeCheck
-  /** The CSINode of the node has to list this driver. */
-  | { name: string; kind: 'csiNode'; driver: string }
-  | InventoryCheck
-  | ConditionCheck;
+export type SingleCheck = PodsCheck | ProbeCheck | ConditionCheck | SeenCheck;
 
 export type PodsCheck = { name: string; kind: 'pods'; pods: ServicePods };
 
 /** `id`: the name of the check in the list for agents, and in their reports. */
 export type ProbeCheck = { name: string; kind: 'probe'; id: string; probe: ServiceProbe };
 
-/** Predicates about the hardware, as agents and drivers report it. All must hold. */
-export type InventoryCheck = {
-  name: string;
-  kind: 'device' | 'resource' | 'dra';
-  predicates: readonly InventoryPredicate[];
-};
+/** A check of the coordinator that has the settings of its kind, and nothing else. */
+export type SeenCheck = {
+  [K in Exclude<SeenKindName, 'pods' | 'condition'>]: { name: string; kind: K; settings: SettingsOf<K> };
+}[Exclude<SeenKindName, 'pods' | 'condition'>];
 
-export type InventoryPredicate =
-  | { kind: 'count' | 'resource' | 'dra'; name: string; test: Order }
-  | { kind: 'driver'; name: string; test: Among };
+/**
+ * A condition of the Node that another component writes has this status, and its reporter is alive. `id`: unique among the
+ * checks of all services.
+ */
+export type ConditionCheck = { name: string; kind: 'condition'; id: string; forMs: number } & ConditionSettings;
 
-/** For people: `nvidia-gpu >= 2`, or `the driver nvidia`. */
-export function formatPredicate({ name, test }: InventoryPredicate): string {
-  return isOrder(test) ? `${name} ${test.op} ${test.bound}` : `the driver ${test.values}`;
+/** What is known of the kind of a check. */
+export function kindOf(check: SingleCheck): CheckKind | undefined {
+  return check.kind === 'probe' ? PROBE_KINDS[check.probe.spec.kind] : SEEN_KINDS[check.kind];
 }
 
-/** A condition of the Node that another component writes has this status, and its reporter is alive. */
-export type ConditionCheck = {
-  name: string;
-  kind: 'condition';
-  /** Unique among the checks of all services. */
-  id: string;
-  type: string;
-  status: string;
-  /** How long it must have this status. */
-  forMs: number;
-  /** What it means that the Node does not have the condition. */
-  missing: 'Unknown' | 'Pass' | 'Fail';
-  /** One of these pods on the node must be Ready; without any, the condition vouches for itself. */
-  reporter?: Omit<ServicePods, 'optional'>;
-  /** How old its last heartbeat may be, if it must have one. */
-  maxHeartbeatAgeMs?: number;
-};
+/** Whether a probe asks for what all nodes share. */
+export function isOfCluster({ spec }: ServiceProbe): boolean {
+  return PROBE_KINDS[spec.kind]?.isOfCluster === true;
+}
 
 /** The checks of conditions of a service. */
 export function conditionChecksOf(service: Pick<Service, 'checks'>): ConditionCheck[] {
@@ -93,9 +77,9 @@ export function singleChecksOf({ checks }: Pick<Service, 'checks'>): SingleCheck
   return checks.flatMap((check) => (check.kind === 'anyOf' ? check.checks : [check]));
 }
 
-/** Whether any of its checks is of this kind. */
-export function asksFor(service: Pick<Service, 'checks'>, wanted: SingleCheck['kind']): boolean {
-  return singleChecksOf(service).some(({ kind }) => kind === wanted);
+/** Whether this resource has to be watched for any of its checks. */
+export function needs(service: Pick<Service, 'checks'>, resource: NonNullable<CheckKind['watched']>): boolean {
+  return singleChecksOf(service).some((check) => kindOf(check)?.watched === resource);
 }
 
 /** Pods that a service selects, of all its checks. */
@@ -114,15 +98,8 @@ export function probeChecksOf(service: Pick<Service, 'checks'>): ProbeCheck[] {
   return singleChecksOf(service).filter((check) => check.kind === 'probe');
 }
 
-/** Selects its pods. One of them on the node has to be Ready and not terminating. */
-export type ServicePods = {
-  namespace: string;
-  selector: LabelSelector;
-  /** Only pods that the DaemonSet of this name controls count. */
-  daemonSet?: string;
-  /** They only say where the service is: without any, it may be ready as well. */
-  optional?: true;
-};
+/** Selects its pods, of which one on the node has to be Ready; `optional`: they only say where the service is. */
+export type ServicePods = PodsSettings & { optional?: true };
 
 /**
  * How agents ask it. Built-in services omit times and thresholds, which default to the agents' flags; NodeServices have
@@ -167,12 +144,6 @@ export type ServiceTaint = {
 /** A number of nodes from 1, or a percentage from `1%` to `100%`. */
 export type MaxUnavailable = number | string;
 
-/** Whether a value has the form of a `MaxUnavailable`. */
-export function isMaxUnavailable(value: unknown): value is MaxUnavailable {
-  if (typeof value === 'number') return Number.isInteger(value) && value >= 1;
-  return typeof value === 'string' && /^([1-9][0-9]?|100)%$/.test(value);
-}
-
 /** `NoExecute` only where `--allow-no-execute` lets it. */
 export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 
@@ -204,7 +175,7 @@ const REGISTRY_FACADE_PROBE: ProbeSpec = {
   kind: 'https',
   path: '/v2/remote/not-a-valid-image/manifests/latest',
   headers: { accept: 'application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json' },
-  statuses: ['404'],
+  expectedStatuses: ['404'],
 };
 
 /** The services of Gitpod, or none where Gitpod is not wanted. `caBundle` verifies registry-facade. */

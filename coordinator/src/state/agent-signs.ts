@@ -1,4 +1,4 @@
-import { asksFor, type Service } from '../model/services.ts';
+import { kindOf, type Service, singleChecksOf } from '../model/services.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { type AgentSigns, LEAVING_GRACE_MS } from './presence.ts';
@@ -30,7 +30,7 @@ export function agentSignsOf({ node, agentPods, services, wasThere }: Sources, n
 
 /** Whether an agent must have spoken for a service that is ready. */
 function spokeFor(service: Service): boolean {
-  return asksFor(service, 'probe') || asksFor(service, 'device');
+  return singleChecksOf(service).some((check) => kindOf(check)?.voucher === 'agent');
 }
 
 /** Whether rollcall itself said on a Node that a service is ready. */

@@ -116,14 +116,14 @@ test('what a driver or NFD says of a node is not urgent', () => {
   const { fleet, told } = watched();
   const placed = { uid: 'x', namespace: '', name: 'x', node: 'n', writtenMs: Number.POSITIVE_INFINITY };
   const devices = [{ count: 1, sharing: [] }];
-  fleet.onDemand.slices.upsert({ ...placed, driver: 'd', pool: 'n', generation: 1, slices: 1, devices });
+  fleet.onDemand.objects.slices.upsert({ ...placed, driver: 'd', pool: 'n', generation: 1, slices: 1, devices });
   expect(told()).toEqual(['n normal']);
-  fleet.onDemand.nodeFeatures.upsert({ ...placed, features: { 'cpu.model.family': '6' } });
+  fleet.onDemand.objects.nodeFeatures.upsert({ ...placed, features: { 'cpu.model.family': '6' } });
   expect(told()).toEqual(['n normal']);
   const inventory = () => fleet.snapshot('n')?.inventory;
   expect([inventory()?.dra, inventory()?.nfd]).toEqual([undefined, undefined]);
-  fleet.onDemand.slices.replace([{ ...placed, driver: 'd', pool: 'n', generation: 1, slices: 1, devices }]);
-  fleet.onDemand.nodeFeatures.replace([{ ...placed, features: { 'cpu.model.family': '6' } }]);
+  fleet.onDemand.objects.slices.replace([{ ...placed, driver: 'd', pool: 'n', generation: 1, slices: 1, devices }]);
+  fleet.onDemand.objects.nodeFeatures.replace([{ ...placed, features: { 'cpu.model.family': '6' } }]);
   expect(inventory()?.dra).toEqual(new Map([['d', { count: 1, isComplete: true }]]));
   expect(inventory()?.nfd).toEqual({ 'cpu.model.family': '6' });
   expect(told()).toEqual([...ALL, ...ALL]);

@@ -302,6 +302,7 @@ export class Fleet {
     if (!node || !record) return undefined;
     const { sessions } = record;
     const { told, reports } = this.#assignments.of(record, this.#groundsOf(record));
+    const onDemand = this.onDemand.on(name);
     return {
       name,
       uid: node.uid,
@@ -320,10 +321,8 @@ export class Fleet {
       fault: (check, failure) => this.#term.sharedFaults.of(check, record, failure),
       silenceMs: this.#options.windowMs,
       machine: record.machine?.machine,
-      inventory: inventoryOf(
-        { shown: record.machine, node, ...this.onDemand.on(name) },
-        this.#options.clock.monotonic(),
-      ),
+      onDemand,
+      inventory: inventoryOf({ shown: record.machine, node, ...onDemand }, this.#options.clock.monotonic()),
       pool: this.#poolOf(name),
       freshness: this.freshness.of(record),
       heardMs: record.presence.heardMs,

@@ -1,8 +1,9 @@
-import type { ObservedNodeFeature } from './node-features.ts';
+import type { WATCHED } from '@rollcall/common/watched-resources.ts';
+import { observeNodeFeature } from './node-features.ts';
 import { EVERY_NODE, NodeIndexer, type OnNode } from './node-indexer.ts';
-import type { ObservedResourceSlice } from './resource-slices.ts';
+import { observeResourceSlice } from './resource-slices.ts';
 
-/** Objects of nodes that are watched only while a rule asks for what they say. */
+/** Objects of nodes that are watched only while a rule or a check asks for what they say. */
 export class OnDemandObjects<T extends OnNode> {
   readonly #onChange: (node: string) => void;
   readonly #onEvery: () => void;
@@ -59,24 +60,47 @@ function isAlike(a: object, b: object): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** Objects of a node that are watched only while a rule asks for them; `undefined` while they are not known. */
-export type OnDemandOnNode = {
-  slices: readonly ObservedResourceSlice[] | undefined;
-  nodeFeatures: readonly ObservedNodeFeature[] | undefined;
+/** What a watch is handed to. */
+export type OnDemandCollection<T extends OnNode> = Pick<
+  OnDemandObjects<T>,
+  'on' | 'replace' | 'upsert' | 'remove' | 'forget'
+>;
+
+/** A resource with objects of nodes, and what is kept of an object; of some, only what is asked for by these names. */
+export type OnDemandRow = {
+  watched: keyof typeof WATCHED;
+  observe: (raw: never, names: readonly string[]) => OnNode;
+  /** Objects in a page of the list. */
+  pageSize?: number;
 };
 
-/** All that is watched only while a rule asks for it. */
+/** All that is watched only while a rule or a check asks for it. */
+export const ON_DEMAND = {
+  slices: { watched: 'resourceSlices', observe: observeResourceSlice },
+  // Each has some hundred kilobytes, since NFD includes the whole configuration of the kernel.
+  nodeFeatures: { watched: 'nodeFeatures', observe: observeNodeFeature, pageSize: 50 },
+} as const satisfies Readonly<Record<string, OnDemandRow>>;
+
+export type OnDemandName = keyof typeof ON_DEMAND;
+type Observed<N extends OnDemandName> = ReturnType<(typeof ON_DEMAND)[N]['observe']>;
+
+/** Objects of a node; `undefined` while they are not known. */
+export type OnDemandOnNode = { readonly [N in OnDemandName]: readonly Observed<N>[] | undefined };
+
 export class OnDemand {
-  readonly slices: OnDemandObjects<ObservedResourceSlice>;
-  readonly nodeFeatures: OnDemandObjects<ObservedNodeFeature>;
+  readonly objects: { readonly [N in OnDemandName]: OnDemandCollection<Observed<N>> };
 
   /** `onEvery`: what is known of every node may be other than before. */
   constructor(onChange: (node: string) => void, onEvery: () => void) {
-    this.slices = new OnDemandObjects(onChange, onEvery);
-    this.nodeFeatures = new OnDemandObjects(onChange, onEvery);
+    this.objects = mapOnDemand(() => new OnDemandObjects<OnNode>(onChange, onEvery)) as OnDemand['objects'];
   }
 
   on(node: string): OnDemandOnNode {
-    return { slices: this.slices.on(node), nodeFeatures: this.nodeFeatures.on(node) };
+    return mapOnDemand((name) => this.objects[name].on(node)) as OnDemandOnNode;
   }
+}
+
+export function mapOnDemand<T>(make: (name: OnDemandName) => T): Record<OnDemandName, T> {
+  const names = Object.keys(ON_DEMAND) as OnDemandName[];
+  return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<OnDemandName, T>;
 }

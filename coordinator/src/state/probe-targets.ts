@@ -1,6 +1,6 @@
 import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeTarget, ServiceList, ServiceToProbe } from '@rollcall/common/report.ts';
-import { podsChecksFor, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
+import { isOfCluster, podsChecksFor, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
 import { isOfNode, type ObservedPod, podsOf } from './observed-pod.ts';
 
@@ -12,9 +12,6 @@ const DIGEST_LENGTH = 16;
 
 /** Addresses of pods that an agent is told for one service; the bound of the list of services counts on it. */
 export const POD_ADDRESSES_MAX = 16;
-
-/** Kinds that ask for what is the same for every pod, whatever the pods of the service. */
-const WITHOUT_PODS: readonly string[] = ['dns', 'kubernetesService'];
 
 /**
  * Returns what the agent of a node is to probe, check by check, and where. Of several pods the one that is not terminating
@@ -69,7 +66,7 @@ function canProbeAt(
   { own, target }: { own: readonly ObservedPod[]; target: ProbeTarget | undefined },
 ): boolean {
   const needed = podsChecksFor(service, probe).filter(({ pods }) => !pods.optional);
-  if (needed.length === 0 || WITHOUT_PODS.includes(probe.spec.kind)) return true;
+  if (needed.length === 0 || isOfCluster(probe)) return true;
   const isRequired = needed.some((check) => service.checks.includes(check));
   // Where other checks may take the place of that of the pods, what is on the node itself is asked without them.
   const isOnNode = probe.port === undefined || probe.host === 'Node';

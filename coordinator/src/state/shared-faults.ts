@@ -1,11 +1,9 @@
 import type { ActiveGuard } from '@rollcall/common/guards.ts';
 import type { ServiceReport } from '@rollcall/common/report.ts';
-import { type ProbeCheck, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
+import { isOfCluster, type ProbeCheck, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
 import type { NodeRecord } from './node-record.ts';
 
-/** Kinds of checks of what all nodes share. What fails on most of them at once is not the fault of the nodes. */
-const SHARED_KINDS: ReadonlySet<string> = new Set(['dns', 'kubernetesService']);
 /** Beyond this number of nodes a fault can be shared. */
 const FAULTY_BY_THEMSELVES = 2;
 /** Time for a report to arrive, and for a tick to count it. */
@@ -54,7 +52,7 @@ export class SharedFaults {
 
   /** What a reported failure of this check is, as of the last tick; `undefined` where it counts as any other. */
   of({ probe }: ProbeCheck, record: NodeRecord, { since }: Failure): 'failing' | 'shared' | undefined {
-    if (!SHARED_KINDS.has(probe.spec.kind)) return undefined;
+    if (!isOfCluster(probe)) return undefined;
     const id = textOf(probe);
     if (this.#guarded.has(id)) return 'shared';
     const memory = this.#memories.get(id)?.get(record);
@@ -76,7 +74,7 @@ export class SharedFaults {
   tick(nowMs: number): void {
     const checks = this.#options
       .services()
-      .flatMap((service) => probeChecksOf(service).filter(({ probe }) => SHARED_KINDS.has(probe.spec.kind)));
+      .flatMap((service) => probeChecksOf(service).filter(({ probe }) => isOfCluster(probe)));
     const alike = Map.groupBy(checks, ({ probe }) => textOf(probe));
     for (const known of [this.#memories, this.#guarded])
       for (const id of known.keys()) if (!alike.has(id)) known.delete(id);

@@ -6,6 +6,7 @@ import type { Machine } from './machines.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
+import type { OnDemandOnNode } from './on-demand-objects.ts';
 import type { ObservedPoolLabelSet } from './pool-label-sets.ts';
 import type { Freshness } from './presence.ts';
 import type { Doubt } from './reporters.ts';
@@ -52,6 +53,8 @@ export type NodeSnapshot = {
   silenceMs: number;
   /** What the agent said last of the machine itself; `undefined` while none has spoken to this replica. */
   machine: Machine | undefined;
+  /** The objects of the node that are watched while a rule or a check asks for them. */
+  onDemand: OnDemandOnNode;
   /** What it has, as far as that is known. */
   inventory: Inventory;
   /** The pods on this node that are watched for services. */

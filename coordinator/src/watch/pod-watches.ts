@@ -147,3 +147,9 @@ export function watchOf(watched: WatchedResource, namespace?: string): Common {
     ...(relistMs === undefined ? {} : { relistMs }),
   };
 }
+
+/** Why nothing new is known of a resource that a check asks for; for people. */
+export function notPermitted({ group, resource, title, term }: WatchedResource): string {
+  const cure = term === undefined ? '' : `add ${resource} to watchResources in the chart, or `;
+  return `The coordinator may not watch ${title}: ${cure}grant it the verbs list and watch on ${resource}.${group}`;
+}

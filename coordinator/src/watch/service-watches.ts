@@ -1,11 +1,11 @@
 import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { CsiNode } from '../kube/objects.ts';
 import { createReflector, type Reflector, type ReflectorOptions } from '../kube/reflector.ts';
-import { asksFor, podsChecksOf, type Service, watchedPodsOf } from '../model/services.ts';
+import { needs, podsChecksOf, type Service, watchedPodsOf } from '../model/services.ts';
 import { observeCsiNode } from '../state/csi-nodes.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { type ObservedPod, observePod } from '../state/observed-pod.ts';
-import { PodWatches, REFUSED_RETRY_MS, watchOf } from './pod-watches.ts';
+import { notPermitted, PodWatches, REFUSED_RETRY_MS, watchOf } from './pod-watches.ts';
 
 export type ServiceWatchOptions = Omit<ReflectorOptions<never>, 'path' | 'handlers'> & {
   fleet: Fleet;
@@ -41,7 +41,7 @@ export class ServiceWatches {
   update(): void {
     const { services } = this.#options;
     this.#pods.want(services().flatMap(watchedPodsOf));
-    if (services().some((service) => asksFor(service, 'csiNode'))) this.#watchCsiNodes();
+    if (services().some((service) => needs(service, 'csiNodes'))) this.#watchCsiNodes();
   }
 
   /** Whether what Gitpod's services, and the like, depend on was listed. */
@@ -68,8 +68,8 @@ export class ServiceWatches {
       const problem = this.#pods.problemOf(namespace);
       if (problem !== undefined) return problem;
     }
-    if (!asksFor(service, 'csiNode') || !this.#csiNodes?.isRefused()) return undefined;
-    return 'The coordinator may not watch CSINodes: grant it the verbs list and watch on csinodes.storage.k8s.io';
+    if (!needs(service, 'csiNodes') || !this.#csiNodes?.isRefused()) return undefined;
+    return notPermitted(WATCHED.csiNodes);
   }
 
   /** The namespaces of the pods of built-in services. */

@@ -29,9 +29,7 @@ const WITH_DRA = serviceOf('gpu', {
     {
       name: 'any',
       kind: 'anyOf',
-      checks: [
-        { name: 'dra', kind: 'dra', predicates: [{ kind: 'dra', name: 'gpu.x', test: { op: '>=', bound: [1] } }] },
-      ],
+      checks: [{ name: 'dra', kind: 'dra', settings: { driver: 'gpu.x', min: 1 } }],
     },
   ],
 });

@@ -3,16 +3,7 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
-import type {
-  KubeObject,
-  NodeFeature,
-  NodeHold,
-  NodePoolLabelSet,
-  NodeService,
-  Pod,
-  ResourceSlice,
-  Workspace,
-} from '../kube/objects.ts';
+import type { KubeObject, NodeHold, NodePoolLabelSet, NodeService, Pod, Workspace } from '../kube/objects.ts';
 import {
   createReflector,
   type Reflector,
@@ -21,24 +12,28 @@ import {
 } from '../kube/reflector.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { formatSelector } from '../model/label-selector.ts';
-import { asksFor, type Service } from '../model/services.ts';
+import { needs, type Service } from '../model/services.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { type HoldingPod, NOT_ENDED, observeHoldingPod } from '../state/holds/holding-pod.ts';
 import type { Holds } from '../state/holds/holds.ts';
 import { type ObservedNodeHold, observeNodeHold } from '../state/holds/node-hold.ts';
-import { observeNodeFeature } from '../state/node-features.ts';
 import { eventHandlersOf, type OnNode } from '../state/node-indexer.ts';
 import { observePod } from '../state/observed-pod.ts';
 import { type ObservedWorkspacePod, observeWorkspace, observeWorkspacePod } from '../state/observed-workspace.ts';
-import type { OnDemandObjects } from '../state/on-demand-objects.ts';
+import {
+  mapOnDemand,
+  ON_DEMAND,
+  type OnDemandCollection,
+  type OnDemandName,
+  type OnDemandRow,
+} from '../state/on-demand-objects.ts';
 import { observePoolLabelSet, POOL_LABEL_KINDS, POOL_LABEL_RESOURCES } from '../state/pool-label-sets.ts';
-import { observeResourceSlice } from '../state/resource-slices.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
-import { PodWatches, REFUSED_RETRY_MS, unlessStopped, watchOf } from './pod-watches.ts';
+import { notPermitted, PodWatches, REFUSED_RETRY_MS, unlessStopped, watchOf } from './pod-watches.ts';
 import { ServiceWatches } from './service-watches.ts';
 
 type OnDemandWatchOptions<T extends OnNode> = Omit<ReflectorOptions<T>, 'handlers' | 'transform'> & {
-  collection: OnDemandObjects<T>;
+  collection: OnDemandCollection<T>;
   /** Keeps of an object what is asked for by these names. */
   observe: (raw: KubeObject, names: readonly string[]) => T;
 };
@@ -194,12 +189,6 @@ export type Watches = {
   current: () => boolean;
 };
 
-/** Each has some hundred kilobytes, since NFD includes the whole configuration of the kernel. */
-const NODE_FEATURES_PAGE = 50;
-
-const NO_SLICES =
-  'The coordinator may not watch ResourceSlices: add resourceslices to watchResources in the chart, or grant it the verbs list and watch on resourceslices.resource.k8s.io';
-
 /** Watches everything that decisions are made of, one LIST and one WATCH a kind. */
 export function createWatches(options: WatchOptions): Watches {
   const {
@@ -274,25 +263,23 @@ export function createWatches(options: WatchOptions): Watches {
   });
   const ofServices = new ServiceWatches({ ...shared, fleet, services });
   const ofHolds = new HoldWatches({ ...shared, holds });
-  const slices = new OnDemandWatch({
-    ...shared,
-    ...watchOf(WATCHED.resourceSlices),
-    refusedRetryMs: REFUSED_RETRY_MS,
-    collection: fleet.onDemand.slices,
-    observe: (raw) => observeResourceSlice(raw as ResourceSlice),
-  });
-  const nodeFeatures = new OnDemandWatch({
-    ...shared,
-    ...watchOf(WATCHED.nodeFeatures),
-    pageSize: NODE_FEATURES_PAGE,
-    collection: fleet.onDemand.nodeFeatures,
-    observe: (raw, names) => observeNodeFeature(raw as NodeFeature, names),
+  const onDemand = mapOnDemand((name) => {
+    const { watched, observe, ...row }: OnDemandRow = ON_DEMAND[name];
+    return new OnDemandWatch<OnNode>({
+      ...shared,
+      ...watchOf(WATCHED[watched]),
+      ...row,
+      refusedRetryMs: REFUSED_RETRY_MS,
+      collection: fleet.onDemand.objects[name] as OnDemandCollection<OnNode>,
+      observe: (raw, names) => observe(raw as never, names),
+    });
   });
   let declaredKept: readonly string[] = [];
-  let rulesUseDra = false;
-  const wantSlices = () =>
-    slices.want(rulesUseDra || services().some((service) => asksFor(service, 'dra')) ? [] : undefined);
-  wantSlices();
+  let askedByRules: Partial<Record<OnDemandName, readonly string[]>> = {};
+  const isNeeded = (name: OnDemandName) => services().some((service) => needs(service, ON_DEMAND[name].watched));
+  const wantOnDemand = () =>
+    mapOnDemand((name) => onDemand[name].want(askedByRules[name] ?? (isNeeded(name) ? [] : undefined)));
+  wantOnDemand();
   const optional: Record<string, Reflector> = {
     ...Object.fromEntries(poolLabels),
     [WATCHED.nodeServices.title]: nodeServices,
@@ -300,30 +287,32 @@ export function createWatches(options: WatchOptions): Watches {
   };
   const all = [...Object.values(reflectors), ...Object.values(optional)];
   const asked: Record<string, Reflector> = { ...optional, [WATCHED.nodeHolds.title]: ofHolds.objects };
-  const listed = [...all, ofServices, ofHolds, slices, nodeFeatures];
+  const listed = [...all, ofServices, ofHolds, ...Object.values(onDemand)];
   return {
     relistNodes: () => nodes.relist(),
     want: ({ usesDra, nfdNames, declaredFeatures }) => {
       // Of what Nodes declare, only what rules asked before was kept.
       if (String(declaredFeatures) !== String(declaredKept)) nodes.relist();
       declaredKept = declaredFeatures;
-      rulesUseDra = usesDra;
-      wantSlices();
-      nodeFeatures.want(nfdNames.length > 0 ? nfdNames : undefined);
+      askedByRules = { ...(usesDra ? { slices: [] } : {}), ...(nfdNames.length > 0 ? { nodeFeatures: nfdNames } : {}) };
+      wantOnDemand();
     },
     silentMs: () => Math.max(nodes.silentMs(), agentPods.silentMs()),
     servicesChanged: () => {
       ofServices.update();
-      wantSlices();
+      wantOnDemand();
     },
     holdsChanged: () => ofHolds.update(),
-    problemOf: (service) =>
-      ofServices.problemOf(service) ?? (asksFor(service, 'dra') && slices.isRefused() ? NO_SLICES : undefined),
+    problemOf: (service) => {
+      const refused = Object.values(mapOnDemand((name) => name)).find(
+        (name) => needs(service, ON_DEMAND[name].watched) && onDemand[name].isRefused(),
+      );
+      return ofServices.problemOf(service) ?? (refused && notPermitted(WATCHED[ON_DEMAND[refused].watched]));
+    },
     problemOfHold: (hold) => ofHolds.problemOf(hold),
     run: async () => {
       ofServices.run();
-      slices.run();
-      nodeFeatures.run();
+      for (const each of Object.values(onDemand)) each.run();
       await Promise.all([...all, ofHolds].map((each) => each.run()));
     },
     relist: (olderThanMs) => {

@@ -29,8 +29,10 @@
 {{- if contains $term $rules }}{{ $resources = append $resources $resource }}{{ end -}}
 {{- end -}}
 {{- range $spec := values (omit .Values.services "allowedPrefixes") -}}
-{{- range include "rollcall.services.checks" $spec | fromJsonArray -}}
-{{- if .dra }}{{ $resources = append $resources "resourceslices" }}{{ end -}}
+{{- range $check := include "rollcall.services.checks" $spec | fromJsonArray -}}
+{{- range $kind, $resource := include "rollcall.source.watchKinds" $ | fromJson -}}
+{{- if hasKey $check $kind }}{{ $resources = append $resources $resource }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $resources -}}

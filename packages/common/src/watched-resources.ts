@@ -1,8 +1,8 @@
 /**
- * When a resource is watched: always, while Gitpod is known, while a service names a CSI driver, while a rule asks for it,
- * or while a rule or a check does. Pods are watched in the namespaces that services, holds and the agents name.
+ * When a resource is watched: always, while Gitpod is known, while a check asks for it, while a rule does, or while either
+ * does. Pods are watched in the namespaces that services, holds and the agents name.
  */
-type WatchedWhen = 'always' | 'gitpod' | 'csi-driver' | 'rule' | 'rule-or-check';
+type WatchedWhen = 'always' | 'gitpod' | 'check' | 'rule' | 'rule-or-check';
 
 /**
  * What it means that a resource cannot be listed. `wait`: nothing is decided before it can be. `empty`: a resource that is
@@ -121,7 +121,7 @@ export const WATCHED = {
     version: 'v1',
     resource: 'csinodes',
     title: 'CSINodes',
-    when: 'csi-driver',
+    when: 'check',
     unlisted: 'unknown',
     verbs: WATCH,
   },

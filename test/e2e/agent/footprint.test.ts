@@ -72,7 +72,7 @@ async function startAgent(more: ServiceToProbe[]): Promise<{ child: ChildProcess
   const at = ({ host, port }: RunningServer) => ({ digest: 'd', target: { host, port } });
   const services: ServiceToProbe[] = [
     { name: 'ws-daemon', probe: { kind: 'tcp' }, ...at(wsDaemon) },
-    { name: 'registry-facade', probe: { kind: 'https', statuses: ['404'] }, ...at(registryFacade) },
+    { name: 'registry-facade', probe: { kind: 'https', expectedStatuses: ['404'] }, ...at(registryFacade) },
     ...more,
   ];
   coordinator.answer = () => ({ body: { nextReportSeconds: 1, services } });

@@ -1,5 +1,5 @@
-import { NODE_HOLD_SPEC } from '../manifests/node-hold.ts';
-import { NODE_SERVICE_SPEC } from '../manifests/node-service.ts';
+import { NODE_HOLD_SPEC } from '@rollcall/common/checks/node-hold-spec.ts';
+import { NODE_SERVICE_SPEC } from '@rollcall/common/checks/node-service-spec.ts';
 import { closed, DNS_SUBDOMAIN } from './kubernetes.ts';
 import type { Entries, Schema } from './value.ts';
 

@@ -12,7 +12,7 @@ import { manifestText } from '../manifests/manifest.ts';
 import { poolLabelsPolicies } from '../manifests/pool-labels-policy.ts';
 import { DEFAULT_SETTINGS, type PolicySettings } from '../manifests/settings.ts';
 import { GATE_SELECTOR, startupTaintPolicy } from '../manifests/startup-taint-policy.ts';
-import { watchRoles, watchTerms } from '../manifests/watch-rights.ts';
+import { watchKinds, watchRoles, watchTerms } from '../manifests/watch-rights.ts';
 import { acceleratorRulesConfigMap } from '../rules/files.ts';
 import { REAL_NODES } from './kubernetes.ts';
 import { type Draft, monitoringDrafts } from './monitoring.ts';
@@ -175,6 +175,7 @@ function sourceHelpers(): string {
     gateSelector: GATE_SELECTOR,
     watchRoles: watchRoles(),
     watchTerms: watchTerms(),
+    watchKinds: watchKinds(),
     nodes: REAL_NODES,
     values: requiredValues(CHART_VALUES),
   };

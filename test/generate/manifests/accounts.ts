@@ -130,7 +130,7 @@ function statusFields({ group, resource }: WatchedResource): readonly string[] {
 /** Why what is not always watched is not in the record. */
 const WHEN: Readonly<Record<Exclude<WatchedResource['when'], 'always'>, string>> = {
   gitpod: 'where the CRD of Gitpod is installed',
-  'csi-driver': 'where a service names a CSI driver',
+  check: 'where a check asks for it',
   rule: 'where a rule asks for it',
   'rule-or-check': 'where a rule or a check asks for it',
 };

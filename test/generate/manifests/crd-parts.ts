@@ -1,23 +1,8 @@
 import { PENDING_MESSAGE } from '@rollcall/common/well-known.ts';
+import { text } from '@rollcall/common/checks/schema.ts';
 import type { ManifestObject } from './manifest.ts';
 
 /** Common parts of our CRDs. */
-
-/** An API server's own rule for the value of a label, which is empty or at most 63 characters. */
-export const LABEL_VALUE = {
-  type: 'string',
-  maxLength: 63,
-  pattern: '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$',
-};
-
-/** DOMAIN/NAME or NAME, of which neither is longer than 253 and 63 characters. */
-export const KEY_LENGTH_MAX = 317;
-
-export const KEY_RULE =
-  'it must be NAME or DOMAIN/NAME, with a name of at most 63 letters, digits, "-", "_" and ".", a letter or digit first and ' +
-  'last, and the domain in lower case';
-
-export const text = (description: string, more: object = {}) => ({ description, type: 'string', ...more });
 
 export const count = (description: string) => ({ description, type: 'integer', format: 'int32', minimum: 0 });
 
@@ -105,9 +90,6 @@ const observedGeneration = {
   type: 'integer',
   format: 'int64',
 };
-
-/** A rule of CEL with the sentence that people read. */
-export const validation = (rule: string, message: string) => ({ rule, message });
 
 type Names = { kind: string; plural: string; singular: string; shortNames: string[] };
 

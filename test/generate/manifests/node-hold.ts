@@ -1,24 +1,5 @@
-import { clusterCrd, column, conditions, count, inForceColumn, objectStatus, ofCondition, text } from './crd-parts.ts';
-import { labelSelector } from './label-selector.ts';
-
-/** Schema of the spec of a NodeHold. */
-export const NODE_HOLD_SPEC = {
-  description: 'Pods that keep their nodes.',
-  type: 'object',
-  required: ['pods'],
-  properties: {
-    pods: {
-      description:
-        'While such a pod is on a node and has not ended (phase Succeeded or Failed), the node has annotations that tell autoscalers to keep it.',
-      type: 'object',
-      required: ['namespace', 'selector'],
-      properties: {
-        namespace: text('Namespace of the pods.', { maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' }),
-        selector: labelSelector('Label selector of the pods.', true),
-      },
-    },
-  },
-};
+import { NODE_HOLD_SPEC } from '@rollcall/common/checks/node-hold-spec.ts';
+import { clusterCrd, column, conditions, count, inForceColumn, objectStatus, ofCondition } from './crd-parts.ts';
 
 const status = objectStatus({
   nodesHeld: count('Number of nodes with such a pod.'),

@@ -1,3 +1,5 @@
+import { KEY_LENGTH_MAX, KEY_RULE, LABEL_VALUE } from '@rollcall/common/checks/label-selector.ts';
+import { text, validation } from '@rollcall/common/checks/schema.ts';
 import { POOL_KEYS_LENGTH_MAX, POOL_LABELS_MAX } from '@rollcall/common/pool-labels.ts';
 import { POOL_LABEL_RESOURCES, type PoolLabelKind } from '@rollcall/coordinator/state/pool-label-sets.ts';
 import { cel } from './cel.ts';
@@ -7,14 +9,9 @@ import {
   conditions,
   count,
   inForceColumn,
-  KEY_LENGTH_MAX,
-  KEY_RULE,
-  LABEL_VALUE,
   objectStatus,
   ofCondition,
   servedVersion,
-  text,
-  validation,
 } from './crd-parts.ts';
 import type { ManifestObject } from './manifest.ts';
 

@@ -1,3 +1,4 @@
+import { CHECK_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import type { GeneratedBlock } from '../blocks.ts';
 import { GRANTS, LEASE_NAME } from './accounts.ts';
@@ -49,6 +50,16 @@ export function watchRoles(): Record<string, object[]> {
 /** How the terms of rules begin that ask for a resource, by resource. */
 export function watchTerms(): Record<string, string> {
   return Object.fromEntries(RESOURCES.flatMap(({ resource, term }) => (term ? [[resource, term]] : [])));
+}
+
+/** The resources that are granted only where values ask for them, by the kinds of checks that do. */
+export function watchKinds(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(CHECK_KINDS).flatMap(([kind, { watched }]) => {
+      const { term, resource }: Partial<WatchedResource> = watched ? WATCHED[watched] : {};
+      return term === undefined || resource === undefined ? [] : [[kind, resource]];
+    }),
+  );
 }
 
 /** Group, resource and verbs of each rule. */

@@ -7,7 +7,7 @@ import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import { nodeSummary, plannedNodes, serviceDocuments } from './fleet-documents.ts';
 import type { NodeQueries } from './node-queries.ts';
 
-const SOME = { op: '>=', bound: [2] } as const;
+const _SOME = { op: '>=', bound: [2] } as const;
 
 /** Judgements of services of mode Startup with this readiness. */
 function judgementsOf({ readiness = new Map() }: { readiness?: ReadonlyMap<string, object> }) {
@@ -141,16 +141,16 @@ describe('services', () => {
     const service: Service = {
       name: 'a',
       checks: [
-        podsCheck({ namespace: 'apps', selector: {}, daemonSet: 'ds', optional: true }),
+        podsCheck({ namespace: 'apps', selector: {}, optional: true }),
         probeCheck('a/probe', { spec: { kind: 'csi' } }),
-        { name: 'registered', kind: 'csiNode', driver: 'csi.test' },
-        { name: 'gpus', kind: 'device', predicates: [{ kind: 'count', name: 'gpu', test: SOME }] },
+        { name: 'registered', kind: 'csiNode', settings: { driver: 'csi.test' } },
+        { name: 'gpus', kind: 'device', settings: { name: 'gpu', minCount: 2 } },
         {
           name: 'offered',
           kind: 'anyOf',
           checks: [
-            { name: 'plugin', kind: 'resource', predicates: [{ kind: 'resource', name: 'x/gpu', test: SOME }] },
-            { name: 'dra', kind: 'dra', predicates: [{ kind: 'dra', name: 'gpu.x', test: SOME }] },
+            { name: 'plugin', kind: 'resource', settings: { name: 'x/gpu', min: 2 } },
+            { name: 'dra', kind: 'dra', settings: { driver: 'gpu.x', min: 2 } },
           ],
         },
       ],
@@ -162,7 +162,7 @@ describe('services', () => {
       {
         origin: 'NodeService',
         checks: [
-          { name: 'pod', what: 'a pod of the DaemonSet ds in apps on the node shows where the service is' },
+          { name: 'pod', what: 'a pod in apps on the node shows where the service is' },
           { name: 'probe', what: "the agent's probe succeeds: csi" },
           { name: 'registered', what: 'the CSINode lists csi.test' },
           { name: 'gpus', what: 'the agent sees gpu >= 2' },

@@ -1,4 +1,6 @@
 import { hostname } from 'node:os';
+import type { SeenKind } from '@rollcall/common/checks/check-kind.ts';
+import { SEEN_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type {
   NodeSummary,
@@ -17,7 +19,7 @@ import { entryKey } from '../../decide/intent/intent.ts';
 import { parseManagedLabels } from '../../decide/labelers/pool-keys.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../../model/config.ts';
-import { formatPredicate, type Service, type ServiceCheck } from '../../model/services.ts';
+import type { SeenCheck, Service, ServiceCheck } from '../../model/services.ts';
 import { lifecycleOf } from '../../state/observed-conditions.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import type { LeadershipState } from '../../term/leadership-state.ts';
@@ -155,26 +157,20 @@ function whatOf(check: ServiceCheck): string {
   switch (check.kind) {
     case 'anyOf':
       return check.checks.map(whatOf).join(', or ');
-    case 'pods': {
-      const { namespace, daemonSet, optional } = check.pods;
-      const controller = daemonSet === undefined ? '' : ` of the DaemonSet ${daemonSet}`;
-      const says = optional ? 'shows where the service is' : 'is Ready and not terminating';
-      return `a pod${controller} in ${namespace} on the node ${says}`;
-    }
+    case 'pods':
+      return check.pods.optional
+        ? `a pod in ${check.pods.namespace} on the node shows where the service is`
+        : SEEN_KINDS.pods.says(check.pods);
     case 'probe': {
       const { spec, port } = check.probe;
       return `the agent's probe succeeds: ${spec.kind}${port === undefined ? '' : `, port ${port}`}`;
     }
     case 'condition':
-      return `the condition ${check.type} is ${check.status}`;
-    case 'csiNode':
-      return `the CSINode lists ${check.driver}`;
-    case 'device':
-      return `the agent sees ${check.predicates.map(formatPredicate).join(' with ')}`;
-    case 'resource':
-      return `the node has ${check.predicates.map(formatPredicate)} allocatable`;
-    case 'dra':
-      return `ResourceSlices of the node have ${check.predicates.map(formatPredicate)} devices`;
+      return SEEN_KINDS.condition.says(check);
+    default: {
+      const { says } = SEEN_KINDS[check.kind] as SeenKind<SeenCheck['settings']>;
+      return says(check.settings);
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import type { ConditionCheck } from '../../model/services.ts';
 import { lastingOf } from '../../state/condition-history.ts';
 import { conditionIn, doubtOf } from '../../state/reporters.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
-import type { Verdict } from './verdict.ts';
+import type { Verdict } from './judges.ts';
 
 const MISSING = { Unknown: 'unknown', Pass: 'ready', Fail: 'not-ready' } as const;
 

@@ -1,8 +1,8 @@
+import { CHECK_KINDS, PROBE_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { describe, expect, test } from 'vitest';
 import { observeCsiNode } from '../../state/csi-nodes.ts';
 import { observePod } from '../../state/observed-pod.ts';
 import { observeResourceSlice } from '../../state/resource-slices.ts';
-import { CHECK_KINDS } from '../../state/services/written-checks.ts';
 import { KindWorld, WINDOW_MS } from './kinds.test-fixtures.ts';
 
 /**
@@ -11,14 +11,10 @@ import { KindWorld, WINDOW_MS } from './kinds.test-fixtures.ts';
  */
 type Kind = {
   check: object;
-  /** Who sees it. An agent, or a reporter, vouches for it; nothing does for what the API server itself keeps. */
-  seenBy: 'agent' | 'reporter' | 'coordinator';
   list: (world: KindWorld) => void;
   is: (world: KindWorld, node: string, good: boolean) => void;
   /** What it is read from can no longer be read. */
   refuse?: (world: KindWorld) => void;
-  /** A failure on all nodes is not held against any. */
-  isShared?: true;
 };
 
 const APP = { app: 'svc' };
@@ -53,10 +49,9 @@ const metadataAlone = (world: KindWorld) => {
 };
 
 /** What the agent of the node sees: one that is there already sees it now. */
-function byAgent(check: object, change: Partial<Kind> = {}): Kind {
+function byAgent(check: object): Kind {
   return {
     check,
-    seenBy: 'agent',
     list: () => {},
     is: (world, node, good) => {
       const sees = { ready: good, devices: good ? 1 : 0 };
@@ -64,17 +59,15 @@ function byAgent(check: object, change: Partial<Kind> = {}): Kind {
       if (agent?.nodeUid !== world.node(node).uid) return world.startAgent(node, sees);
       world.see(node, sees);
     },
-    ...change,
   };
 }
 
 const port = { port: 80 };
 
 const KINDS: Record<string, Kind> = {
-  pods: { check: { pods: PODS }, seenBy: 'coordinator', list: (world) => podsIn(world).onReplace([]), is: setPod },
+  pods: { check: { pods: PODS }, list: (world) => podsIn(world).onReplace([]), is: setPod },
   csiNode: {
     check: { csiNode: { driver: 'd' } },
-    seenBy: 'coordinator',
     list: ({ fleet }) => fleet.csiNodeHandlers.onReplace([]),
     is: (world, name, good) => {
       const ownerReferences = [{ kind: 'Node', uid: world.node(name).uid }];
@@ -86,7 +79,6 @@ const KINDS: Record<string, Kind> = {
   },
   resource: {
     check: { resource: { name: 'example.com/gpu' } },
-    seenBy: 'coordinator',
     list: whole,
     is: (world, node, good) =>
       world.write(node, { isWhole: true, allocatable: { 'example.com/gpu': good ? '1' : '0' } }),
@@ -94,8 +86,7 @@ const KINDS: Record<string, Kind> = {
   },
   dra: {
     check: { dra: { driver: 'd' } },
-    seenBy: 'coordinator',
-    list: ({ fleet }) => fleet.onDemand.slices.replace([]),
+    list: ({ fleet }) => fleet.onDemand.objects.slices.replace([]),
     is: (world, node, good) => {
       const { uid, createdAtMs } = world.node(node);
       const creationTimestamp = new Date(createdAtMs).toISOString();
@@ -108,15 +99,14 @@ const KINDS: Record<string, Kind> = {
         ownerReferences,
       };
       const pool = { name: node, generation: 1, resourceSliceCount: 1 };
-      world.fleet.onDemand.slices.upsert(
+      world.fleet.onDemand.objects.slices.upsert(
         observeResourceSlice({ metadata, spec: { driver: 'd', nodeName: node, pool, devices: good ? [{}] : [] } }),
       );
     },
-    refuse: ({ fleet }) => fleet.onDemand.slices.forget(),
+    refuse: ({ fleet }) => fleet.onDemand.objects.slices.forget(),
   },
   condition: {
     check: { condition: { type: 'KernelHealthy', for: '5s', missing: 'Fail', reporter: PODS } },
-    seenBy: 'reporter',
     list: (world) => {
       podsIn(world).onReplace([]);
       for (const name of world.names) setPod(world, name, true);
@@ -140,16 +130,18 @@ const KINDS: Record<string, Kind> = {
   csi: byAgent({ csi: { socket: '/s' } }),
   unix: byAgent({ unix: { path: '/s' } }),
   file: byAgent({ file: { path: '/f' } }),
-  dns: byAgent({ dns: {} }, { isShared: true }),
-  kubernetesService: byAgent({ kubernetesService: {} }, { isShared: true }),
+  dns: byAgent({ dns: {} }),
+  kubernetesService: byAgent({ kubernetesService: {} }),
 };
 
 test('every kind of check that a NodeService can have is played', () => {
-  expect(Object.keys(KINDS).sort()).toEqual([...CHECK_KINDS].sort());
+  expect(Object.keys(KINDS).sort()).toEqual(Object.keys(CHECK_KINDS).sort());
 });
 
 describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) => {
-  const { check, seenBy, list, is, refuse, isShared } = kind;
+  const { check, list, is, refuse } = kind;
+  const voucher = CHECK_KINDS[kindName]?.voucher;
+  const isShared = PROBE_KINDS[kindName]?.isOfCluster === true;
   const written = [{ name: 'check', ...check }];
   const made = (size?: number) => new KindWorld(written, size);
   /** A fleet in which all is well, and was for a while. */
@@ -162,12 +154,12 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
     return world;
   };
   const silence = (world: KindWorld, name: string) =>
-    seenBy === 'agent' ? world.stopAgent(name) : setPod(world, name, false);
+    voucher === 'agent' ? world.stopAgent(name) : setPod(world, name, false);
 
   test('is unknown while nothing is known', () => {
     const world = made();
     expect(world.states()).toEqual(['unknown']);
-    if (seenBy === 'agent') return;
+    if (voucher === 'agent') return;
     world.pass(60);
     expect(world.states()).toEqual(['unknown']);
   });
@@ -178,7 +170,7 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
     expect(world.states()).toEqual(['ready']);
     is(world, 'n0', false);
     world.pass(isShared ? 20 : 0);
-    expect(world.of('n0')).toMatchObject({ state: 'not-ready', cause: seenBy === 'agent' ? 'agent' : 'evidence' });
+    expect(world.of('n0')).toMatchObject({ state: 'not-ready', cause: voucher === 'agent' ? 'agent' : 'evidence' });
     expect(world.of('n1').state).toBe('ready');
     is(world, 'n0', true);
     expect(world.of('n0').state).toBe('ready');
@@ -198,7 +190,7 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
 
   test('counts while its voucher lives: unknown or ready for the window, then not ready by silence, and ready again', () => {
     const world = well();
-    if (seenBy === 'coordinator') return;
+    if (voucher === 'none') return;
     silence(world, 'n0');
     for (let ms = 0; ms < WINDOW_MS - 2000; ms += 1000) {
       expect([ms, world.of('n0').state]).not.toEqual([ms, 'not-ready']);
@@ -221,7 +213,7 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
   test('is kept by a new term, which never takes for bad what it has not heard', () => {
     const world = well();
     world.beginTerm();
-    expect(world.states()).toEqual([seenBy === 'agent' ? 'unknown' : 'ready']);
+    expect(world.states()).toEqual([voucher === 'agent' ? 'unknown' : 'ready']);
     for (let second = 0; second < 40; second += 1) {
       world.pass(1);
       expect([second, world.states()]).not.toEqual([second, expect.arrayContaining(['not-ready'])]);
@@ -263,7 +255,7 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
 
   test('is unknown, and not bad, while all that vouch for it are silent', () => {
     const world = well(10);
-    if (seenBy === 'coordinator') return;
+    if (voucher === 'none') return;
     for (const name of world.names) silence(world, name);
     for (let second = 0; second < 120; second += 1) {
       world.pass(1);

@@ -3,6 +3,7 @@ import { remember } from '../../model/inventory/device-memory.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import { inventoryOf, type Machine } from '../../state/machines.ts';
 import type { ObservedPod } from '../../state/observed-pod.ts';
+import { mapOnDemand } from '../../state/on-demand-objects.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 
 export const WS_DAEMON_SERVICE = serviceOf();
@@ -34,6 +35,7 @@ export function pod(change: Partial<ObservedPod> = {}): ObservedPod {
   };
 }
 
+const NOT_WATCHED = mapOnDemand(() => undefined);
 const NO_HOLDS = { pods: [], unknown: undefined };
 
 /** A node whose agent says that ws-daemon is ready, or is not, and that nothing keeps. */
@@ -63,11 +65,12 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
     fault: () => undefined,
     silenceMs: 30_000,
     machine: undefined,
+    onDemand: NOT_WATCHED,
     inventory: inventoryOf(
       {
         shown: change.machine && shown(change.machine),
         node: { name: 'n', uid: 'u', createdAtMs: 0, labels: {}, allocatable: change.allocatable, declared: undefined },
-        ...{ slices: undefined, nodeFeatures: undefined },
+        ...NOT_WATCHED,
       },
       0,
     ),

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { gpus } from '../../model/inventory/inventory.test-fixtures.ts';
 import { podsCheck, probeCheck, serviceOf } from '../../model/services.test-fixtures.ts';
-import type { ServiceCheck, SingleCheck } from '../../model/services.ts';
+import type { SeenCheck, ServiceCheck, SingleCheck } from '../../model/services.ts';
 import type { Freshness } from '../../state/presence.ts';
 import { servicesToProbe } from '../../state/probe-targets.ts';
+import type { Verdict } from './judges.ts';
 import { pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
-import { judgeService, type ServiceVerdict, type Verdict } from './verdict.ts';
+import { judgeService, type ServiceVerdict } from './verdict.ts';
 
 const OPTIONAL = serviceOf('ws-daemon', {
   checks: [
@@ -115,7 +116,9 @@ describe('a service', () => {
 });
 
 describe('a service with a CSI driver', () => {
-  const service = serviceOf('ebs', { checks: [{ name: 'registered', kind: 'csiNode', driver: 'ebs.csi.aws.com' }] });
+  const service = serviceOf('ebs', {
+    checks: [{ name: 'registered', kind: 'csiNode', settings: { driver: 'ebs.csi.aws.com' } }],
+  });
   const csiNode = { name: 'n', nodeUid: 'u', drivers: ['ebs.csi.aws.com'], storageProblems: new Map() };
   const ill = (driver: string) => ({ ...csiNode, storageProblems: new Map([[driver, 'StorageDegraded: Slow']]) });
 
@@ -192,7 +195,7 @@ describe('a probe of pods of which none can be probed', () => {
   const anyOf: ServiceCheck = {
     name: 'any',
     kind: 'anyOf',
-    checks: [podsCheck('mirror'), { name: 'registered', kind: 'csiNode', driver: 'd' }],
+    checks: [podsCheck('mirror'), { name: 'registered', kind: 'csiNode', settings: { driver: 'd' } }],
   };
   const csiNode = { name: 'n', nodeUid: 'u', drivers: ['d'], storageProblems: new Map() };
   const judge = (change: Parameters<typeof snapshot>[0], probe = probeCheck('mirror/port')) =>
@@ -247,10 +250,7 @@ describe('a service that needs devices', () => {
       {
         name: 'gpus',
         kind: 'device',
-        predicates: [
-          { kind: 'count', name: 'nvidia-gpu', test: { op: '>=', bound: [2] } },
-          { kind: 'driver', name: 'nvidia-gpu', test: { values: ['nvidia'] } },
-        ],
+        settings: { name: 'nvidia-gpu', minCount: 2, driver: 'nvidia' },
       },
     ],
   });
@@ -305,9 +305,13 @@ describe('a service that needs devices', () => {
 
 describe('what drivers offer', () => {
   const judge = (kind: 'resource' | 'dra', change: Parameters<typeof snapshot>[0]) => {
-    const predicates = [{ kind, name: 'nvidia.com/gpu', test: { op: '>=', bound: [8] } } as const];
+    const name = 'nvidia.com/gpu';
+    const check: SeenCheck =
+      kind === 'dra'
+        ? { name: 'offered', kind, settings: { driver: name, min: 8 } }
+        : { name: 'offered', kind, settings: { name, min: 8 } };
     const { state, cause, reason } = judgeService(
-      serviceOf('gpus', { checks: [{ name: 'offered', kind, predicates }] }),
+      serviceOf('gpus', { checks: [check] }),
       snapshot({ freshness: { state: 'silent' }, ...change }),
       at(0),
     );
@@ -346,7 +350,7 @@ describe('of several checks', () => {
   const outcomes = {
     ready: probeCheck('well'),
     agent: probeCheck('ill'),
-    evidence: { name: 'csi', kind: 'csiNode', driver: 'none' },
+    evidence: { name: 'csi', kind: 'csiNode', settings: { driver: 'none' } },
     silence: probeCheck('missing'),
     unknown: probeCheck('unasked'),
   } satisfies Record<string, SingleCheck>;

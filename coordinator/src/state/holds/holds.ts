@@ -1,7 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { gathered } from '@rollcall/common/gathered.ts';
-import { isSameButStatus } from '../../model/known-fields.ts';
 import { selects } from '../../model/label-selector.ts';
+import { isSameButStatus } from '../../model/same-but-status.ts';
 import { PodsByNamespace, selectedIn } from '../pods-by-namespace.ts';
 import type { HoldingPod } from './holding-pod.ts';
 import type { HeldPods, ObservedNodeHold } from './node-hold.ts';

@@ -24,7 +24,7 @@ test.each<[string, Record<string, unknown>]>([
   ['spec.pods.namespace', { pods: { selector: PODS.selector } }],
   ['spec.pods.selector', { pods: { namespace: 'ci' } }],
   ['spec.pods.selector.matchFields', { pods: { ...PODS, selector: { matchFields: [] } } }],
-  ['spec.pods.selector.matchLabels', { pods: { ...PODS, selector: { matchLabels: { hold: 1 } } } }],
+  ['spec.pods.selector.matchLabels.hold', { pods: { ...PODS, selector: { matchLabels: { hold: 1 } } } }],
   ['spec.pods.selector.matchExpressions', { pods: { ...PODS, selector: { matchExpressions: {} } } }],
   [
     'spec.pods.selector.matchExpressions[0].since',

@@ -300,7 +300,7 @@ function invalidChecks(checks: readonly ServiceCheck[], most = CHECKS_MAX): Refu
 function unknownDevice(service: Service): Refusal | undefined {
   for (const check of singleChecksOf(service)) {
     if (check.kind !== 'device') continue;
-    const [name = ''] = check.predicates.map((predicate) => predicate.name);
+    const { name } = check.settings;
     if (ACCELERATORS.some((accelerator) => accelerator.name === name)) continue;
     const message = `The check ${check.name} asks for ${name}, which is not a device that rollcall knows: use the NAME of a label device.rollcall.dev/NAME, or gpu`;
     return { reason: 'UnknownDevice', message };

@@ -86,8 +86,13 @@ const ROWS: [reason: string, fit: number, spec: (index: number) => NonNullable<N
   [
     'ListTooLarge',
     4,
-    (index) => ({ checks: [{ name: 'port', https: { port: 1, caBundle: String(index).padEnd(60_000, '.') } }] }),
-    'The list of services for the agents would be too large (its probes have 60 KiB',
+    (index) => ({
+      checks: ['a', 'b'].map((name) => ({
+        name,
+        https: { port: 1, caBundle: `${index}${name}`.padEnd(30_000, '.') },
+      })),
+    }),
+    'The list of services for the agents would be too large (its probes have 62 KiB',
   ],
 ];
 

@@ -1,10 +1,11 @@
+import { NODE_SERVICE_SPEC } from '@rollcall/common/checks/node-service-spec.ts';
+import { problemIn } from '@rollcall/common/checks/schema.ts';
+import { durationMs } from '@rollcall/common/duration-ms.ts';
 import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { NodeService } from '../../kube/objects.ts';
-import { durationMs } from '../../model/duration.ts';
-import { type Check, duration, labelSelector, objectOf, oneOf, text } from '../../model/known-fields.ts';
 import type { LabelSelector } from '../../model/label-selector.ts';
-import { isMaxUnavailable, type Publication, type Service } from '../../model/services.ts';
-import { checks, readChecks, type WrittenCheck } from './written-checks.ts';
+import type { Publication, Service } from '../../model/services.ts';
+import { readChecks, type WrittenCheck } from './written-checks.ts';
 
 /** A NodeService as it is written, and what was said of it. */
 export type ObservedNodeService = {
@@ -29,34 +30,12 @@ type Spec = {
   publish?: Publication;
 };
 
-const maxUnavailable: Check = (value, path) => (isMaxUnavailable(value) ? undefined : path);
-
-const unknownField = objectOf(
-  { checks },
-  {
-    nodeSelector: labelSelector,
-    mode: oneOf('Continuous', 'Startup'),
-    startupDeadline: duration,
-    publish: objectOf(
-      {},
-      {
-        label: text,
-        taint: objectOf(
-          { key: text, effect: oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute') },
-          { value: text, maxUnavailable },
-        ),
-        condition: text,
-      },
-    ),
-  },
-);
-
 /** Trims a NodeService. The API server checked its schema, which may be the schema of a newer version. */
 export function observeNodeService({ metadata, spec = {}, status }: NodeService): ObservedNodeService {
   const { uid, name, generation = 0 } = metadata;
   const createdAtMs = Date.parse(metadata.creationTimestamp ?? '') || 0;
   const { nodeSelector, mode = 'Continuous', startupDeadline, publish, ...written } = spec as Spec;
-  const unknown = unknownField(spec, 'spec');
+  const unknown = problemIn(NODE_SERVICE_SPEC, spec, 'spec');
   const deadlineMs = startupDeadline === undefined ? undefined : durationMs(startupDeadline);
   const service: Service = {
     name,

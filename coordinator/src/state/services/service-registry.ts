@@ -5,7 +5,7 @@ import { guarded } from '@rollcall/common/guarded.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { atOnce, Slices } from '@rollcall/common/slices.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
-import { isSameButStatus } from '../../model/known-fields.ts';
+import { isSameButStatus } from '../../model/same-but-status.ts';
 import type { Service } from '../../model/services.ts';
 import { type AcceptanceOptions, builtInWithoutTaken, type Refusals, refusalsOf } from './acceptance.ts';
 import type { Refusal } from './budgets.ts';

@@ -1,5 +1,9 @@
+import { checks } from '@rollcall/common/checks/checks.ts';
+import { problemIn } from '@rollcall/common/checks/schema.ts';
 import { expect, test } from 'vitest';
-import { checks, readChecks, type WrittenCheck } from './written-checks.ts';
+import { readChecks, type WrittenCheck } from './written-checks.ts';
+
+const unknownOf = (written: unknown) => problemIn(checks, written, 'spec.checks');
 
 const TIMES = { periodMilliseconds: 1000, timeoutMilliseconds: 1000, failureThreshold: 3, successThreshold: 1 };
 const PODS = { namespace: 'a', selector: { matchLabels: { app: 'a' } }, daemonSet: 'a' };
@@ -9,34 +13,27 @@ const probe = (spec: object, more: object = {}) => ({
   id: 'svc/c',
   probe: { spec, ...more, ...TIMES },
 });
-const atLeast = (kind: string, name: string, min: number) => ({
-  kind,
-  name,
-  test: { op: '>=', bound: [min] },
-});
-
 test.each<[object, object]>([
   [{ pods: PODS }, { name: 'c', kind: 'pods', pods: PODS }],
-  [{ csiNode: { driver: 'd' } }, { name: 'c', kind: 'csiNode', driver: 'd' }],
-  [{ device: { name: 'gpu' } }, { name: 'c', kind: 'device', predicates: [atLeast('count', 'gpu', 1)] }],
+  [{ csiNode: { driver: 'd' } }, { name: 'c', kind: 'csiNode', settings: { driver: 'd' } }],
+  [{ device: { name: 'gpu' } }, { name: 'c', kind: 'device', settings: { name: 'gpu', minCount: 1 } }],
   [
     { device: { name: 'gpu', minCount: 8, driver: 'nvidia' } },
-    {
-      name: 'c',
-      kind: 'device',
-      predicates: [atLeast('count', 'gpu', 8), { kind: 'driver', name: 'gpu', test: { values: ['nvidia'] } }],
-    },
+    { name: 'c', kind: 'device', settings: { name: 'gpu', minCount: 8, driver: 'nvidia' } },
   ],
-  [{ resource: { name: 'r' } }, { name: 'c', kind: 'resource', predicates: [atLeast('resource', 'r', 1)] }],
-  [{ resource: { name: 'r', min: 2 } }, { name: 'c', kind: 'resource', predicates: [atLeast('resource', 'r', 2)] }],
-  [{ dra: { driver: 'd' } }, { name: 'c', kind: 'dra', predicates: [atLeast('dra', 'd', 1)] }],
-  [{ dra: { driver: 'd', min: 2 } }, { name: 'c', kind: 'dra', predicates: [atLeast('dra', 'd', 2)] }],
+  [{ resource: { name: 'r' } }, { name: 'c', kind: 'resource', settings: { name: 'r', min: 1 } }],
+  [{ resource: { name: 'r', min: 2 } }, { name: 'c', kind: 'resource', settings: { name: 'r', min: 2 } }],
+  [{ dra: { driver: 'd' } }, { name: 'c', kind: 'dra', settings: { driver: 'd', min: 1 } }],
+  [
+    { condition: { type: 'T', for: '1m' } },
+    { name: 'c', kind: 'condition', id: 'svc/c', type: 'T', status: 'True', missing: 'Unknown', forMs: 60_000 },
+  ],
   [{ tcp: { port: 1 } }, probe({ kind: 'tcp' }, { port: 1 })],
   [{ tls: { port: 1, host: 'Node' } }, probe({ kind: 'tls' }, { port: 1, host: 'Node' })],
   [{ http2: { port: 1, host: 'Loopback' } }, probe({ kind: 'http2' }, { port: 1, host: 'Loopback' })],
   [
     { http: { port: 1, path: '/', headers: { a: 'b' }, expectedStatuses: ['401'], host: 'Pod' } },
-    probe({ kind: 'http', path: '/', headers: { a: 'b' }, statuses: ['401'] }, { port: 1, host: 'Pod' }),
+    probe({ kind: 'http', path: '/', headers: { a: 'b' }, expectedStatuses: ['401'] }, { port: 1, host: 'Pod' }),
   ],
   [{ https: { port: 1, caBundle: 'x' } }, probe({ kind: 'https', caBundle: 'x' }, { port: 1 })],
   [{ grpc: { port: 1, service: 's' } }, probe({ kind: 'grpc', service: 's' }, { port: 1 })],
@@ -44,17 +41,17 @@ test.each<[object, object]>([
   [{ csi: { socket: '/s' } }, probe({ kind: 'csi', socket: '/s' })],
   [{ unix: { path: '/s' } }, probe({ kind: 'unix', path: '/s' })],
   [{ file: { path: '/f' } }, probe({ kind: 'file', path: '/f' })],
-  [{ file: { path: '/f', maxAge: '1m30s' } }, probe({ kind: 'file', path: '/f', maxAgeMilliseconds: 90_000 })],
+  [{ file: { path: '/f', maxAge: '1m30s' } }, probe({ kind: 'file', path: '/f', maxAge: '1m30s' })],
 ])('%j is read', (kind, check) => {
   const written = [{ name: 'c', ...kind }] as WrittenCheck[];
-  expect(checks(written, 'spec.checks')).toBeUndefined();
+  expect(unknownOf(written)).toBeUndefined();
   expect(readChecks('svc', written)).toStrictEqual([check]);
 });
 
 test('times and thresholds of a probe are as they are written', () => {
   const times = { period: '500ms', timeout: '2s', failureThreshold: 5, successThreshold: 2 };
   const written = [{ name: 'c', tcp: { port: 1 }, ...times }];
-  expect(checks(written, 'spec.checks')).toBeUndefined();
+  expect(unknownOf(written)).toBeUndefined();
   expect(readChecks('svc', written)[0]).toMatchObject({
     probe: { periodMilliseconds: 500, timeoutMilliseconds: 2000, failureThreshold: 5, successThreshold: 2 },
   });
@@ -62,7 +59,7 @@ test('times and thresholds of a probe are as they are written', () => {
 
 test('a probe may name the check whose pods it asks', () => {
   const written = [{ name: 'c', tcp: { port: 1 }, of: 'pods' }];
-  expect(checks(written, 'spec.checks')).toBeUndefined();
+  expect(unknownOf(written)).toBeUndefined();
   expect(readChecks('svc', written)).toStrictEqual([probe({ kind: 'tcp' }, { port: 1, of: 'pods' })]);
 });
 
@@ -76,7 +73,7 @@ test('checks in anyOf are named by their place', () => {
       ],
     },
   ];
-  expect(checks(written, 'spec.checks')).toBeUndefined();
+  expect(unknownOf(written)).toBeUndefined();
   expect(readChecks('svc', written as WrittenCheck[])).toMatchObject([
     {
       name: 'any',
@@ -109,12 +106,12 @@ test.each<[object, string]>([
   [{ dra: {} }, '[1].dra.driver'],
   [{ anyOf: [{ name: 'a', tcp: { port: 1, foo: 1 } }] }, '[1].anyOf[0].tcp.foo'],
   [{ anyOf: [{ name: 'a', anyOf: [] }] }, '[1].anyOf[0].anyOf'],
-  [{ anyOf: [], tcp: { port: 1 } }, '[1].tcp'],
+  [{ anyOf: [], tcp: { port: 1 } }, '[1]'],
   [{ anyOf: {} }, '[1].anyOf'],
 ])('what is unknown of %j is named', (check, path) => {
   const written = [
     { name: 'known', tcp: { port: 1 } },
     { name: 'c', ...check },
   ];
-  expect(checks(written, 'spec.checks')).toBe(`spec.checks${path}`);
+  expect(unknownOf(written)).toBe(`spec.checks${path}`);
 });

@@ -1,3 +1,4 @@
+import { CHECK_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { leaseNameOf } from '../cluster/leader.ts';
 import type { Finding } from '../findings.ts';
@@ -78,10 +79,13 @@ function askedRightsOf({ namespace, config, crds, coordinator, configMaps, nodeS
     .filter(({ metadata }) => mounted.has(metadata.name))
     .flatMap(({ data = {} }) => Object.values(data))
     .join('\n');
-  const byCheck = checksOf(nodeServices).some(({ dra }) => dra);
-  return RESOURCES.filter(
-    ({ term, when }) => term && (rules.includes(term) || (when === 'rule-or-check' && byCheck)),
-  ).flatMap((watched) => watchRights(watched, { namespace, config, crds }));
+  const kinds = new Set(checksOf(nodeServices).flatMap((check) => Object.keys(check)));
+  const byChecks = new Set<WatchedResource | undefined>(
+    [...kinds].map((kind) => CHECK_KINDS[kind]?.watched).map((watched) => watched && WATCHED[watched]),
+  );
+  return RESOURCES.filter((watched) => watched.term && (rules.includes(watched.term) || byChecks.has(watched))).flatMap(
+    (watched) => watchRights(watched, { namespace, config, crds }),
+  );
 }
 
 /** A resource of a CRD need not be installed. */

@@ -1,4 +1,30 @@
-import { KEY_LENGTH_MAX, KEY_RULE, LABEL_VALUE, text, validation } from './crd-parts.ts';
+import { type Schema, text, validation } from './schema.ts';
+
+/** A LabelSelector, as Kubernetes has it: everything that is said has to be so, and nothing said selects everything. */
+export type LabelSelector = {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly LabelRequirement[];
+};
+
+export type LabelRequirement = {
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly values?: readonly string[];
+};
+
+/** An API server's own rule for the value of a label, which is empty or at most 63 characters. */
+export const LABEL_VALUE = {
+  type: 'string',
+  maxLength: 63,
+  pattern: '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$',
+};
+
+/** DOMAIN/NAME or NAME, of which neither is longer than 253 and 63 characters. */
+export const KEY_LENGTH_MAX = 317;
+
+export const KEY_RULE =
+  'it must be NAME or DOMAIN/NAME, with a name of at most 63 letters, digits, "-", "_" and ".", a letter or digit first and ' +
+  'last, and the domain in lower case';
 
 /** More would be over the API server's budget for the cost of expressions. */
 const REQUIREMENTS_MAX = 16;
@@ -51,7 +77,7 @@ const matchExpressions = {
 };
 
 /** A LabelSelector as Kubernetes has it. `isRequired`: it has to ask for something. */
-export function labelSelector(description: string, isRequired = false) {
+export function labelSelector(description: string, isRequired = false): Schema {
   const some =
     '(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)';
   return {

@@ -1,0 +1,33 @@
+import { PERIOD_MS, type ProbeKind, pathOnNode } from '../check-kind.ts';
+import { duration, text } from '../schema.ts';
+
+export const unix: ProbeKind<{ path: string }> = {
+  schema: {
+    description: 'Healthy if a Unix socket accepts a connection.',
+    type: 'object',
+    required: ['path'],
+    properties: { path: pathOnNode('path', 'socket') },
+  },
+  voucher: 'agent',
+  periodMs: PERIOD_MS,
+};
+
+export type FileSettings = { path: string; maxAgeMs?: number; expectedFirstLine?: string };
+
+export const file: ProbeKind<FileSettings> = {
+  schema: {
+    description: 'Healthy if the file exists.',
+    type: 'object',
+    required: ['path'],
+    properties: {
+      path: pathOnNode('path', 'file'),
+      maxAge: duration('maxAge', 'Maximum time since the last write to the file.'),
+      expectedFirstLine: text(
+        'First line that the file must have. Another one fails the check, and its first 200 characters are the reason.',
+        { maxLength: 200 },
+      ),
+    },
+  },
+  voucher: 'agent',
+  periodMs: PERIOD_MS,
+};
