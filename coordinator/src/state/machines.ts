@@ -94,6 +94,7 @@ export type InventorySources = OnDemandOnNode & {
 };
 
 const NONE: ReadonlyMap<string, readonly string[]> = new Map();
+const NO_DEVICES: Machine['devices'] = [];
 
 /** What a node has, from all sources. `nowMs` is monotonic. */
 export function inventoryOf(sources: InventorySources, nowMs: number): Inventory {
@@ -101,6 +102,7 @@ export function inventoryOf(sources: InventorySources, nowMs: number): Inventory
   const { devices, machine } = shown ?? {};
   return {
     devices: devices && shownTally(devices, nowMs),
+    reported: machine?.devices ?? NO_DEVICES,
     gone: devices?.gone ?? NONE,
     heldDrivers: new Set(devices ? heldDrivers(devices, nowMs).keys() : []),
     unread: machine?.unread ?? [],

@@ -6,6 +6,7 @@ import { tallyDevices } from './tally.ts';
 export function inventory(change: Partial<Inventory> = {}): Inventory {
   return {
     devices: new Map(),
+    reported: [],
     gone: new Map(),
     heldDrivers: new Set(),
     unread: [],
@@ -31,6 +32,6 @@ export function gpus(...drivers: string[]): DeviceReport[] {
   }));
 }
 
-export function seen(...devices: DeviceReport[]): Pick<Inventory, 'devices'> {
-  return { devices: tallyDevices(devices) };
+export function seen(...devices: DeviceReport[]): Pick<Inventory, 'devices' | 'reported'> {
+  return { devices: tallyDevices(devices), reported: devices };
 }

@@ -1,4 +1,4 @@
-import type { Unread } from '@rollcall/common/report.ts';
+import type { DeviceReport, Unread } from '@rollcall/common/report.ts';
 import type { Features } from './feature-name.ts';
 import type { DeviceTally } from './tally.ts';
 
@@ -14,6 +14,8 @@ export type DraDevices = {
 export type Inventory = {
   /** `undefined` while no agent has spoken. */
   devices: DeviceTally | undefined;
+  /** All devices that the agent reports; none while no agent has spoken. */
+  reported: readonly DeviceReport[];
   /** By identity, where some were in this term of leadership that are no longer there. */
   gone: ReadonlyMap<string, readonly string[]>;
   /** Identities whose driver counts as none for now, since it comes and goes. */

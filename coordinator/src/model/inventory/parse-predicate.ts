@@ -5,6 +5,7 @@ import { canMatch } from './glob.ts';
 import { undecidableFeature } from './nfd-features.ts';
 import type { Among, Order, Predicate } from './predicate.ts';
 import { quantityOf } from './quantity.ts';
+import { isDeviceId } from './tally.ts';
 
 /** What is wrong with a line, and where in it; columns count from 1. */
 export class PredicateProblem extends Error {
@@ -20,7 +21,7 @@ const QUOTED_LENGTH_MAX = 80;
 const VALUES_MAX = 64;
 const SOME: Order = { op: '>', bound: [0] };
 const OPERATORS = ['=', '>', '>=', '<', '<='] as const;
-const KINDS = ['resource', 'count', 'driver', 'module', 'cpu', 'fact', 'dra', 'nfd', 'declared'] as const;
+const KINDS = ['resource', 'count', 'driver', 'module', 'cpu', 'fact', 'dra', 'nfd', 'declared', 'pci', 'usb'] as const;
 type Kind = (typeof KINDS)[number];
 /** `Feature` or `Feature/SubFeature`, as KEP-5328 has them. */
 const DECLARED_FEATURE = /^(?=.{1,253}$)[A-Za-z][A-Za-z0-9]*(\/[A-Za-z][A-Za-z0-9]*)?$/;
@@ -58,6 +59,9 @@ function parseKind(kind: Kind, name: Token, tokens: Tokens): Predicate {
     }
     case 'count':
       return parseCount(name, tokens);
+    case 'pci':
+    case 'usb':
+      return parseCount({ ...name, text: `${kind}:${name.text.toLowerCase()}` }, tokens);
     case 'driver': {
       checkDevice(name);
       const test = parseAmong(tokens);
@@ -103,8 +107,12 @@ function parseCount(name: Token, tokens: Tokens): Predicate {
 }
 
 function checkDevice(name: Token): void {
-  if (ACCELERATORS.some((accelerator) => accelerator.name === name.text)) return;
-  throw new PredicateProblem(name, `${quoted(name.text)} is not a device that rollcall knows`);
+  if (isDeviceId(name.text) || ACCELERATORS.some((accelerator) => accelerator.name === name.text)) return;
+  const isId = /^(pci|usb):/.test(name.text);
+  const problem = isId
+    ? 'is not pci:VENDOR[:DEVICE][@CLASS] or usb:VENDOR[:PRODUCT] with 4 hexadecimal digits each'
+    : 'is not a device that rollcall knows';
+  throw new PredicateProblem(name, `${quoted(name.text)} ${problem}`);
 }
 
 /** `= VALUE` or `in (VALUE, …)`. */

@@ -1,3 +1,4 @@
+import type { DeviceReport } from '@rollcall/common/report.ts';
 import { describe, expect, test } from 'vitest';
 import type { Features } from './feature-name.ts';
 import { gpus, inventory, seen } from './inventory.test-fixtures.ts';
@@ -43,6 +44,46 @@ describe('how many there are', () => {
 
   test('does not depend on buses where there are none', () => {
     expect(truth('count:nvidia-gpu >= 3', { ...seen(...gpus('nvidia')), unread: ['usb', 'device-tree'] })).toBe('no');
+  });
+
+  describe('with an id', () => {
+    const nic = { class: '0200', vendor: '15b3', device: '101d' };
+    const usb = (device: string, code: string, count = 1): DeviceReport => ({
+      bus: 'usb',
+      attributes: { class: code, vendor: '0bda', device },
+      count,
+    });
+    const machine = seen(
+      { bus: 'pci', attributes: nic, count: 2, driver: 'mlx5_core' },
+      { bus: 'pci', attributes: { ...nic, device: '101e' }, count: 16, driver: 'mlx5_core', virtual: true },
+      { bus: 'pci', attributes: { ...nic, class: '0801', device: 'c2d5' } },
+      // One device, by each class of its interfaces; and two others.
+      ...[usb('8153', '02'), usb('8153', '0a'), usb('5411', '09', 2)],
+    );
+
+    test.each([
+      ['pci:15b3 >= 19', 'yes'],
+      ['pci:15b3 >= 20', 'no'],
+      ['pci:15b3@0200 = 18', 'yes'],
+      ['pci:15b3:101e = 16', 'yes'],
+      ['pci:15B3:101E@0200', 'yes'],
+      ['pci:15b3:101e@0801', 'no'],
+      ['pci:8086', 'no'],
+      ['usb:0bda = 3', 'yes'],
+      ['usb:0bda:8153 = 1', 'yes'],
+      ['usb:15b3', 'no'],
+      ['driver:pci:15b3:101d = mlx5_core', 'yes'],
+      ['driver:pci:15b3 = mlx5_core', 'no'],
+    ])('%s is so: %s', (text, expected) => {
+      expect(truth(text, machine)).toBe(expected);
+    });
+
+    test('is unknown while no agent has spoken, and where its bus cannot be read and there may be more', () => {
+      expect(truth('pci:15b3', { devices: undefined })).toBe('unknown');
+      expect(truth('pci:8086', { ...machine, unread: ['pci'] })).toBe('unknown');
+      expect(truth('pci:15b3 >= 2', { ...machine, unread: ['pci'] })).toBe('yes');
+      expect(truth('pci:8086', { ...machine, unread: ['usb'] })).toBe('no');
+    });
   });
 
   test('is unknown while no agent has spoken', () => {

@@ -12,7 +12,7 @@ import {
   questionOf,
 } from './predicate.ts';
 import { quantityOf } from './quantity.ts';
-import { combined, driverOf, MIXED } from './tally.ts';
+import { combined, type DeviceTally, driverOf, isDeviceId, MIXED, type Tallied, tallyById } from './tally.ts';
 
 export type Truth = 'yes' | 'no' | 'unknown';
 
@@ -81,11 +81,15 @@ function declared({ name }: { name: string }, { declared: features }: Inventory)
 function count({ name, test }: { name: string; test: Order }, inventory: Inventory): PredicateResult {
   const { devices, gone } = inventory;
   if (!devices) return { truth: 'unknown', found: NO_AGENT };
-  const tallied = combined(devices, name);
+  const tallied = talliedOf(name, devices, inventory);
   const away = identitiesIn(name).flatMap((identity) => gone.get(identity) ?? []);
   const found = `the agent sees ${tallied.count} of ${name}${away.length > 0 ? `, and no longer ${away.join(', ')}` : ''}`;
   const doubt = doubtOf(name, inventory);
   return ofAtLeast(test, tallied.count, { found, doubt: doubt && `the agent ${doubt}` });
+}
+
+function talliedOf(name: string, devices: DeviceTally, { reported }: Inventory): Tallied {
+  return isDeviceId(name) ? tallyById(reported, name) : combined(devices, name);
 }
 
 /** If there may be more, only an answer that more cannot change is known. */
@@ -101,18 +105,18 @@ function ofAtLeast(
   return canChange ? { truth: 'unknown', found: `${found}, but ${doubt}` } : { truth: truthOf(is), found };
 }
 
-/** Why there may be more of an identity than was seen. */
+/** Why there may be more of a device than was seen. */
 function doubtOf(name: string, { unread }: Inventory): string | undefined {
-  const bus = identitiesIn(name)
-    .flatMap(busesOfIdentity)
-    .find((each) => unread.includes(each));
+  const bus = unread.find((each) =>
+    isDeviceId(name) ? name.startsWith(`${each}:`) : identitiesIn(name).flatMap(busesOfIdentity).some((on) => on === each),
+  );
   return bus && `cannot read the bus ${bus} (yet)`;
 }
 
 function driver({ name, test }: { name: string; test?: Among }, inventory: Inventory): PredicateResult {
   const { devices, heldDrivers } = inventory;
   if (!devices) return { truth: 'unknown', found: NO_AGENT };
-  const tallied = combined(devices, name);
+  const tallied = talliedOf(name, devices, inventory);
   const doubt = doubtOf(name, inventory);
   if (doubt !== undefined) return { truth: 'unknown', found: `the agent ${doubt}` };
   if (tallied.count === 0) return { truth: 'no', found: `the agent sees no ${name}` };

@@ -1,4 +1,5 @@
 import { identitiesIn, identityOf } from '@rollcall/common/accelerators.ts';
+import { DEVICE_ID } from '@rollcall/common/checks/kinds/device.ts';
 import type { DeviceReport } from '@rollcall/common/report.ts';
 
 /** What an agent sees of one kind of accelerator. */
@@ -48,6 +49,49 @@ function tallied(devices: readonly DeviceReport[]): Tallied {
 
 function isBoard({ bus, address }: DeviceReport): boolean {
   return bus === 'device-tree' && address === undefined;
+}
+
+const ID = new RegExp(`^(?:${DEVICE_ID})$`);
+
+/** Whether a name is that of devices by their ids, and not of a known accelerator. */
+export function isDeviceId(name: string): boolean {
+  return ID.test(name);
+}
+
+const ofIds = new WeakMap<readonly DeviceReport[], Map<string, Tallied>>();
+
+/** The devices with an id, virtual functions too: they have ids of their own. */
+export function tallyById(devices: readonly DeviceReport[], id: string): Tallied {
+  const known = ofIds.get(devices) ?? new Map<string, Tallied>();
+  ofIds.set(devices, known);
+  const made = known.get(id) ?? tallied(withId(devices, id));
+  known.set(id, made);
+  return made;
+}
+
+function withId(devices: readonly DeviceReport[], id: string): readonly DeviceReport[] {
+  const [bus = '', vendor, rest] = id.split(':');
+  const [, vendorId, classOfVendor] = /^(\w+)(?:@(\w+))?$/.exec(vendor ?? '') ?? [];
+  const [, deviceId, classOfDevice] = /^(\w+)(?:@(\w+))?$/.exec(rest ?? '') ?? [];
+  const classId = classOfVendor ?? classOfDevice;
+  const own = devices.filter(
+    ({ bus: on, attributes }) =>
+      on === bus &&
+      attributes['vendor'] === vendorId &&
+      (deviceId === undefined || attributes['device'] === deviceId) &&
+      (classId === undefined || attributes['class'] === classId),
+  );
+  if (bus !== 'usb') return own;
+  // A USB device is there once for each class of its interfaces.
+  const byProduct = Map.groupBy(own, ({ attributes }) => attributes['device']);
+  return [...byProduct.values()].flatMap((alike) => {
+    const byClass = [...Map.groupBy(alike, ({ attributes }) => attributes['class']).values()];
+    return byClass.sort((a, b) => countOf(b) - countOf(a))[0] ?? [];
+  });
+}
+
+function countOf(devices: readonly DeviceReport[]): number {
+  return devices.reduce((sum, { count = 1 }) => sum + count, 0);
 }
 
 const combinations = new WeakMap<DeviceTally, Map<string, Tallied>>();

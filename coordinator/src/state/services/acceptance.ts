@@ -9,6 +9,7 @@ import {
   REPAIR_CONDITIONS,
   SERVICE_LABEL_PREFIX,
 } from '@rollcall/common/well-known.ts';
+import { isDeviceId } from '../../model/inventory/tally.ts';
 import { type Claimant, ownerOf } from '../../model/keys/key-owner.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { keysOfSelector } from '../../model/label-selector.ts';
@@ -301,8 +302,8 @@ function unknownDevice(service: Service): Refusal | undefined {
   for (const check of singleChecksOf(service)) {
     if (check.kind !== 'device') continue;
     const { name } = check.settings;
-    if (ACCELERATORS.some((accelerator) => accelerator.name === name)) continue;
-    const message = `The check ${check.name} asks for ${name}, which is not a device that rollcall knows: use the NAME of a label device.rollcall.dev/NAME, or gpu`;
+    if (isDeviceId(name) || ACCELERATORS.some((accelerator) => accelerator.name === name)) continue;
+    const message = `The check ${check.name} asks for ${name}, which is not a device that rollcall knows: use the NAME of a label device.rollcall.dev/NAME, gpu, or an id such as pci:15b3:101e`;
     return { reason: 'UnknownDevice', message };
   }
   return undefined;
