@@ -210,6 +210,28 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
     expect(world.of('n0').evidence?.state ?? world.of('n0').state).toBe('ready');
   });
 
+  test('counts as passed for its grace after it began to fail, and fails before it ever passed', () => {
+    if (!CHECK_KINDS[kindName]?.schema.properties?.['grace']) return;
+    const settings = (check as Record<string, object>)[kindName];
+    const world = new KindWorld([{ name: 'check', [kindName]: { ...settings, grace: '10s' } }]);
+    list(world);
+    is(world, 'n0', false);
+    expect(world.of('n0').state).toBe('not-ready');
+    for (const name of world.names) is(world, name, true);
+    world.pass(60);
+    is(world, 'n0', false);
+    expect(world.of('n0')).toMatchObject({ state: 'ready', reason: expect.stringMatching(/counts as passed until .*10 s/) });
+    world.pass(5);
+    is(world, 'n0', true);
+    world.pass(8);
+    is(world, 'n0', false);
+    world.pass(9);
+    expect(world.of('n0').state).toBe('ready');
+    world.pass(2);
+    expect(world.of('n0')).toMatchObject({ state: 'not-ready', cause: 'evidence' });
+    expect(world.of('n1').state).toBe('ready');
+  });
+
   test('is kept by a new term, which never takes for bad what it has not heard', () => {
     const world = well();
     world.beginTerm();

@@ -8,6 +8,7 @@ import type { NodeRecord } from '../../state/node-record.ts';
 import { lifecycleOf } from '../../state/observed-conditions.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { hasStarted, startedGeneration, startedServices, wasReady } from '../../state/started-services.ts';
+import { type GraceMemory, Graces } from './grace.ts';
 import { hasReadyPod, judgeService, type Observer, type ServiceVerdict, type Sighting } from './verdict.ts';
 
 /** The state of a service on a node, as it is published. */
@@ -68,6 +69,7 @@ type Memory = {
   /** The last state by the evidence; `undefined` before the first. */
   ready: boolean | undefined;
   damping: Damping;
+  graces: GraceMemory | undefined;
   shown: ServiceVerdict['state'];
   sinceMs: number;
 };
@@ -75,7 +77,10 @@ type Memory = {
 /** The memory of a node, by service, for this list of services. */
 type NodeMemory = { services: readonly Service[]; byName: Map<string, Memory> };
 
-/** The judgement of a service from a snapshot, and the memory to keep. `leftMs`: until its startup deadline, or infinite. */
+/**
+ * The judgement of a service from a snapshot, and the memory to keep. `leftMs`: until its startup deadline or a grace ends,
+ * or infinite.
+ */
 export type Judgement = { service: Service; sighting: Sighting; next: Memory; shown: ServiceReadiness; leftMs: number };
 
 export type ReadinessOptions = {
@@ -92,7 +97,7 @@ export type ReadinessOptions = {
 export class ReadinessTracker {
   readonly #options: ReadinessOptions;
   readonly #memories = new WeakMap<NodeRecord, NodeMemory>();
-  /** When startup deadlines end, by the monotonic clock, each with its node. */
+  /** When startup deadlines and graces end, by the monotonic clock, each with its node. */
   readonly #deadlines = new Map<Memory, { record: NodeRecord; endMs: number }>();
   /** The damped services, each with its node. */
   readonly #held = new Map<Memory, NodeRecord>();
@@ -112,18 +117,22 @@ export class ReadinessTracker {
     for (const service of this.#options.services()) {
       const isFor = selectsYet(service.nodeSelector, snapshot.labels, undecided);
       if (!isFor) continue;
+      const memory = memories?.get(service.name);
+      const graces = new Graces(memory?.graces, service, snapshot);
       const evidence =
         isFor === true
-          ? (startedVerdict(service, started) ?? judgeService(service, snapshot, now))
+          ? (startedVerdict(service, started) ?? judgeService(service, snapshot, now, graces))
           : maybeNotFor(isFor.unknown);
-      const judgement = this.#judgeBy(memories?.get(service.name), evidence, { service, snapshot, now });
+      const judgement = this.#judgeBy(memory, evidence, { service, snapshot, now });
+      judgement.next.graces = graces.next;
       const { shown } = judgement;
       if (isFor !== true) shown.isUndecided = true;
       const left = isFor === true ? leftMs(service, snapshot, now, started) : Number.POSITIVE_INFINITY;
       // A node that was not heard yet may have become ready before this leader came.
       const isKnown = shown.state !== 'unknown' || snapshot.freshness.state !== 'unheard';
       if (left <= 0 && isKnown && shown.state !== 'ready') shown.isLate = true;
-      judgements.push({ ...judgement, leftMs: left });
+      const graceMs = graces.endMs - now.monotonicMs;
+      judgements.push({ ...judgement, leftMs: left > 0 ? Math.min(left, graceMs) : graceMs });
     }
     return judgements;
   }
@@ -151,7 +160,7 @@ export class ReadinessTracker {
       memories.set(service.name, memory);
       if (shown.isLate && !memory.isLate) late.push(service);
       memory.isLate = shown.isLate === true;
-      if (left > 0 && left < Number.POSITIVE_INFINITY) this.#deadlines.set(memory, { record, endMs: nowMs + left });
+      if (left < Number.POSITIVE_INFINITY) this.#deadlines.set(memory, { record, endMs: nowMs + left });
       else this.#deadlines.delete(memory);
       if (!shown.damping || this.#held.has(memory)) continue;
       this.#held.set(memory, record);
@@ -170,7 +179,7 @@ export class ReadinessTracker {
     return byName;
   }
 
-  /** Nodes on which a service has just ceased to be held back, or its startup deadline has ended. */
+  /** Nodes on which a service has just ceased to be held back, or a startup deadline or a grace has ended. */
   released(nowMs: number): string[] {
     const released: string[] = [];
     for (const [memory, { record, endMs }] of this.#deadlines) {
@@ -211,6 +220,7 @@ export class ReadinessTracker {
     const next: Memory = {
       ready: verdict.state === 'unknown' ? ready : verdict.state === 'ready',
       damping: hasFallen ? afterFall(damping, now.monotonicMs) : damping,
+      graces: memory?.graces,
       shown: shownBefore,
       sinceMs,
     };
@@ -249,7 +259,7 @@ function doubted({ reason }: ServiceVerdict, heldUntilMs: number, now: Moment): 
 }
 
 function firstMemory(now: Moment): Memory {
-  return { ready: undefined, damping: UNDAMPED, shown: 'unknown', sinceMs: now.wallMs };
+  return { ready: undefined, damping: UNDAMPED, graces: undefined, shown: 'unknown', sinceMs: now.wallMs };
 }
 
 /** Returns the state to publish; notes in `memory` since when it holds. */

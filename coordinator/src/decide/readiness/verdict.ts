@@ -1,8 +1,9 @@
 import type { Moment } from '@rollcall/common/clock.ts';
 import type { Cause } from '../../model/inventory/cause.ts';
-import { podsChecksOf, type Service, type ServiceCheck } from '../../model/services.ts';
+import { podsChecksOf, type Service, type SingleCheck } from '../../model/services.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
-import { judgePods, judgeSingle, type Subject, type Verdict } from './judges.ts';
+import { Graces } from './grace.ts';
+import { judgePods, judgeSingle, type Verdict } from './judges.ts';
 
 /** Whether a service is ready on a node; `checks`: the verdicts that it follows from, in their order, where it does. */
 export type ServiceVerdict = Verdict & { checks?: readonly CheckVerdict[] };
@@ -19,16 +20,20 @@ const FAILED_BY: readonly Cause[] = ['evidence', 'agent', 'silence'];
  * Ready means that every check passes. What the coordinator sees itself, such as pods and CSINodes, counts at once, also
  * while the agent is silent. What only an agent sees, such as devices, counts while an agent is heard.
  */
-export function judgeService(service: Service, snapshot: NodeSnapshot, now: Moment): ServiceVerdict {
+export function judgeService(
+  service: Service,
+  snapshot: NodeSnapshot,
+  now: Moment,
+  graces = new Graces(undefined, service, snapshot),
+): ServiceVerdict {
+  const judge = (check: SingleCheck) => graces.apply(check, judgeSingle(check, { service, snapshot, now }), now);
   const checks = service.checks
     .filter((check) => check.kind !== 'pods' || !check.pods.optional)
-    .map((check) => ({ name: check.name, ...judgeCheck(check, { service, snapshot, now }) }));
+    .map((check) => ({
+      name: check.name,
+      ...(check.kind === 'anyOf' ? anyOf(check.checks.map(judge)) : judge(check)),
+    }));
   return { ...allOf(checks), checks };
-}
-
-function judgeCheck(check: ServiceCheck, subject: Subject): Verdict {
-  if (check.kind === 'anyOf') return anyOf(check.checks.map((each) => judgeSingle(each, subject)));
-  return judgeSingle(check, subject);
 }
 
 /** One that fails decides; else one that is unknown. */

@@ -1,5 +1,5 @@
 import type { WATCHED } from '../watched-resources.ts';
-import { type Schema, text, validation } from './schema.ts';
+import { duration, type Schema, text, validation } from './schema.ts';
 
 /** A kind of check of a NodeService. `Settings`: what is read by the schema. */
 export type CheckKind<Settings extends object = object> = {
@@ -71,3 +71,9 @@ export const pathOnNode = (name: string, what: string) =>
       ),
     ],
   });
+
+/** Of evidence that is away for a moment, such as what a device plugin offers while it restarts. */
+export const GRACE = duration(
+  'grace',
+  'Time for which a check that passed still counts as passed after it began to fail. Defaults to none.',
+);

@@ -1,8 +1,8 @@
-import { type SeenKind, NAMESPACE, SUBDOMAIN } from '../check-kind.ts';
+import { GRACE, NAMESPACE, type SeenKind, SUBDOMAIN } from '../check-kind.ts';
 import { type LabelSelector, labelSelector } from '../label-selector.ts';
 import { text } from '../schema.ts';
 
-export type PodsSettings = { namespace: string; selector: LabelSelector; daemonSet?: string };
+export type PodsSettings = { namespace: string; selector: LabelSelector; daemonSet?: string; graceMs?: number };
 
 export const pods: SeenKind<PodsSettings> = {
   schema: {
@@ -15,6 +15,7 @@ export const pods: SeenKind<PodsSettings> = {
       namespace: text('Namespace of the pods.', NAMESPACE),
       selector: labelSelector('Label selector of the pods.', true),
       daemonSet: text('Only pods that this DaemonSet controls count.', SUBDOMAIN),
+      grace: GRACE,
     },
   },
   voucher: 'none',

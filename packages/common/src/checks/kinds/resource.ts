@@ -1,7 +1,7 @@
-import { type SeenKind, QUALIFIED_NAME, SUBDOMAIN } from '../check-kind.ts';
+import { GRACE, QUALIFIED_NAME, type SeenKind, SUBDOMAIN } from '../check-kind.ts';
 import { text, whole } from '../schema.ts';
 
-export type ResourceSettings = { name: string; min: number };
+export type ResourceSettings = { name: string; min: number; graceMs?: number };
 
 export const resource: SeenKind<ResourceSettings> = {
   schema: {
@@ -11,6 +11,7 @@ export const resource: SeenKind<ResourceSettings> = {
     properties: {
       name: text('Name of the resource, such as nvidia.com/gpu.', QUALIFIED_NAME),
       min: whole('Amount that must be allocatable.', 1, 2_147_483_647, { default: 1 }),
+      grace: GRACE,
     },
   },
   voucher: 'none',
@@ -18,7 +19,7 @@ export const resource: SeenKind<ResourceSettings> = {
   says: ({ name, min }) => `the node has ${name} >= ${min} allocatable`,
 };
 
-export type DraSettings = { driver: string; min: number };
+export type DraSettings = { driver: string; min: number; graceMs?: number };
 
 export const dra: SeenKind<DraSettings> = {
   schema: {
@@ -30,6 +31,7 @@ export const dra: SeenKind<DraSettings> = {
     properties: {
       driver: text('Name of the DRA driver.', SUBDOMAIN),
       min: whole('Number of devices that must be there.', 1, 2_147_483_647, { default: 1 }),
+      grace: GRACE,
     },
   },
   voucher: 'none',

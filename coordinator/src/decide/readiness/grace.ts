@@ -1,0 +1,73 @@
+import type { Moment } from '@rollcall/common/clock.ts';
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import type { Service, SingleCheck } from '../../model/services.ts';
+import { conditionIn } from '../../state/reporters.ts';
+import type { NodeSnapshot } from '../../state/snapshot.ts';
+import { startedServices, wasReady } from '../../state/started-services.ts';
+import type { Verdict } from './judges.ts';
+
+/** The checks with a grace that passed once, by what they say: since when they fail, monotonic; `undefined` while they pass. */
+export type GraceMemory = ReadonlyMap<string, number | undefined>;
+
+const NOTHING_PASSED: GraceMemory = new Map();
+
+/** Lets checks with a grace pass for so long after they began to fail, in one evaluation of a service on a node. */
+export class Graces {
+  readonly #before: GraceMemory;
+  /** All checks passed, by what the term before published. */
+  readonly #haveAllPassed: boolean;
+  /** What to remember. */
+  readonly next = new Map<string, number | undefined>();
+  /** When the first grace ends that counts now, by the monotonic clock. */
+  endMs = Number.POSITIVE_INFINITY;
+
+  /** `before`: what was remembered in this term; `undefined` at the first evaluation in it. */
+  constructor(before: GraceMemory | undefined, service: Service, snapshot: NodeSnapshot) {
+    this.#before = before ?? NOTHING_PASSED;
+    this.#haveAllPassed = before === undefined && isShownReady(service, snapshot);
+  }
+
+  apply(check: SingleCheck, verdict: Verdict, now: Moment): Verdict {
+    const graceMs = graceOf(check);
+    if (graceMs === undefined) return verdict;
+    const key = textOf(check);
+    if (verdict.state === 'ready') this.next.set(key, undefined);
+    if (verdict.state === 'ready' || !(this.#before.has(key) || this.#haveAllPassed)) return verdict;
+    const failingMs = this.#before.get(key) ?? (verdict.state === 'unknown' ? undefined : now.monotonicMs);
+    this.next.set(key, failingMs);
+    if (verdict.state === 'unknown' || failingMs === undefined) return verdict;
+    const endMs = failingMs + graceMs;
+    if (now.monotonicMs >= endMs) return verdict;
+    this.endMs = Math.min(this.endMs, endMs);
+    const until = rfc3339(now.wallMs + endMs - now.monotonicMs);
+    const reason = `${verdict.reason}; it passed before, and counts as passed until ${until} (grace: ${graceMs / 1000} s)`;
+    return { state: 'ready', cause: verdict.cause, reason };
+  }
+}
+
+function graceOf(check: SingleCheck): number | undefined {
+  if (check.kind === 'pods') return check.pods.graceMs;
+  return 'settings' in check && 'graceMs' in check.settings ? check.settings.graceMs : undefined;
+}
+
+const texts = new WeakMap<SingleCheck, string>();
+
+/** What a check says, without its name and its grace: one that is renamed is the same. */
+function textOf(check: SingleCheck): string {
+  const known = texts.get(check);
+  if (known !== undefined) return known;
+  const { name: _name, ...says } = check;
+  const text = JSON.stringify(says, (key, value) => (key === 'graceMs' ? undefined : value));
+  texts.set(check, text);
+  return text;
+}
+
+/** Whether the Node says that the service is ready: by its label or condition, or by having been freed of its taint. */
+function isShownReady(service: Service, snapshot: NodeSnapshot): boolean {
+  const { label, condition, taint } = service.publish;
+  if (label !== undefined && snapshot.ownedLabels.has(label)) return true;
+  if (condition !== undefined && snapshot.ownedConditions.has(condition))
+    return conditionIn(snapshot.conditions, condition)?.status === 'True';
+  const isFree = taint !== undefined && snapshot.taints?.every(({ key }) => key !== taint.key) === true;
+  return isFree && wasReady(service, startedServices(snapshot));
+}
