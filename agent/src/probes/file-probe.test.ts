@@ -6,9 +6,10 @@ import { ProbePaths } from './probe-paths.ts';
 import { openLineFor } from './testing/ask-once.ts';
 import { within } from './testing/limits.ts';
 import { temporaryDirectory } from './testing/local-files.ts';
+import type { ProbeTools } from './types.ts';
 
 /** A file that was written to just now, and who looks at it. */
-function watched(settings: { maxAge?: string; expectedFirstLine?: string } = {}) {
+function watched(settings: { maxAge?: string; newerThan?: string; expectedFirstLine?: string } = {}, tools: Partial<ProbeTools> = {}) {
   const directory = temporaryDirectory();
   const file = path.join(directory, 'file');
   const clock = new FakeClock();
@@ -19,7 +20,7 @@ function watched(settings: { maxAge?: string; expectedFirstLine?: string } = {})
   write();
   const line = openLineFor(
     { kind: 'file', path: file, ...settings },
-    { clock, paths: new ProbePaths([directory]) },
+    { clock, paths: new ProbePaths([directory]), ...tools },
   )(() => {});
   const look = async () => {
     const { verdict, evidence } = await line.ask({ path: file }, within(5000), true);
@@ -48,6 +49,32 @@ describe('a probe of a file', () => {
     expect(await look()).toBe('soft: file FILE was not written to for more than 60 s');
     write();
     expect(await look()).toBe('healthy: file FILE is fresh');
+  });
+
+  it('is soft while what is there was written before the node started', async () => {
+    let upMs = 60_000;
+    const { clock, look, write } = watched({ newerThan: 'Boot' }, { uptimeMs: () => upMs });
+    expect(await look()).toBe('healthy: file FILE is fresh');
+    await clock.advance(10_000);
+    upMs = 5000;
+    expect(await look()).toBe('soft: file FILE was not written to since the node started');
+    write();
+    expect(await look()).toBe('healthy: file FILE is fresh');
+  });
+
+  it('takes the time since the start of the node from the kernel', async () => {
+    const { look } = watched({ newerThan: 'Boot' });
+    expect(await look()).toBe('healthy: file FILE is fresh');
+  });
+
+  it('is soft while what is there was written before the pod of the service started', async () => {
+    const podStart = new Date(new FakeClock().now() + 30_000).toISOString();
+    const { clock, look, write } = watched({ newerThan: 'Pod' }, { podStart });
+    expect(await look()).toBe('soft: file FILE was not written to since the pod started');
+    await clock.advance(30_000);
+    write();
+    expect(await look()).toBe('healthy: file FILE is fresh');
+    expect(() => watched({ newerThan: 'Pod' })).toThrow('the coordinator does not say when its pod started');
   });
 
   it('says its first line where that is not the expected one', async () => {

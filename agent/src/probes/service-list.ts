@@ -40,19 +40,19 @@ export function watchedServices(told: readonly ToldService[], options: ServiceLi
 
 function watchedService(told: ToldService, options: ServiceListOptions): WatchedService {
   const { timing: own, ...tools } = options;
-  const { name, digest, probe: spec } = told;
+  const { name, digest, probe: spec, podStart } = told;
   const timing: Timing = {
     periodMs: told.periodMilliseconds ?? own.periodMs,
     timeoutMs: told.timeoutMilliseconds ?? own.timeoutMs,
     failureThreshold: told.failureThreshold ?? own.failureThreshold,
     successThreshold: told.successThreshold ?? own.successThreshold,
   };
-  const how = digestOf({ spec, ...timing });
+  const how = digestOf({ spec, podStart, ...timing });
   const watched = { name, how, digest };
   if (told.problem !== undefined) return { ...watched, refusal: told.problem };
   const probe = readProbe(spec);
   if (typeof probe === 'string') return { ...watched, refusal: probe };
-  const openLine = probe.kind.prepare(probe.settings, tools);
+  const openLine = probe.kind.prepare(probe.settings, { ...tools, podStart });
   if (typeof openLine === 'string') return { ...watched, refusal: openLine };
   const target = addressOf(probe, told, options);
   if (typeof target === 'string') return { ...watched, refusal: target };

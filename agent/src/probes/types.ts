@@ -52,6 +52,10 @@ export type ProbeTools = {
   tlsContexts: TlsContexts;
   /** How the TCP and TLS probes connect; defaults to `node:net`. */
   connect?: Connect | undefined;
+  /** When the pod of the service started, RFC 3339, where the probe depends on it. */
+  podStart?: string | undefined;
+  /** Milliseconds since the node started; defaults to what the kernel says. */
+  uptimeMs?: (() => number) | undefined;
   /** Takes the place of /etc/resolv.conf. */
   resolvConf?: string | undefined;
 };

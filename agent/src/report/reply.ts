@@ -36,7 +36,7 @@ function readService(
     ...identity,
     problem: `the coordinator sent a ${field} that cannot be read`,
   });
-  const { probe, caBundle, target, podAddresses } = entry;
+  const { probe, caBundle, target, podAddresses, podStart } = entry;
   if (!isProbe(probe)) return problem('probe');
   told.probe = probe;
   if (caBundle !== undefined) {
@@ -51,6 +51,10 @@ function readService(
   if (podAddresses !== undefined) {
     if (!isTexts(podAddresses)) return problem('podAddresses');
     told.podAddresses = podAddresses;
+  }
+  if (podStart !== undefined) {
+    if (typeof podStart !== 'string' || Number.isNaN(Date.parse(podStart))) return problem('podStart');
+    told.podStart = podStart;
   }
   for (const [field, range] of [
     ['periodMilliseconds', PERIOD_MS],

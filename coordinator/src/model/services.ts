@@ -61,6 +61,11 @@ export function isOfCluster({ spec }: ServiceProbe): boolean {
   return PROBE_KINDS[spec.kind]?.isOfCluster === true;
 }
 
+/** Whether what a probe finds depends on when the pod of the service started. */
+export function dependsOnStart({ spec }: ServiceProbe): boolean {
+  return spec['newerThan'] === 'Pod';
+}
+
 /** The checks of conditions of a service. */
 export function conditionChecksOf(service: Pick<Service, 'checks'>): ConditionCheck[] {
   return singleChecksOf(service).filter((check) => check.kind === 'condition');

@@ -122,6 +122,16 @@ describe('servicesToProbe', () => {
     expect(servicesToProbe([driver], [])).toEqual([]);
   });
 
+  test('says when the pod started, where the check depends on it, which makes it another check for the next pod', () => {
+    const ready = mirror(podsCheck('mirror'), probing({ spec: { kind: 'file', path: '/ready', newerThan: 'Pod' } }));
+    const told = (change: Partial<ObservedPod>) => toProbe([ready], [pod('mirror', '10.1.0.1', change)])[0];
+    const [first, next] = ['2026-01-01T00:00:00Z', '2026-01-01T00:01:00Z'].map((startTime) => told({ startTime }));
+    expect(first?.podStart).toBe('2026-01-01T00:00:00Z');
+    expect(next?.digest).not.toBe(first?.digest);
+    expect(told({ startTime: '' })).toBeUndefined();
+    expect(servicesToProbe([ready], [])).toEqual([]);
+  });
+
   test('asks the pod of a DaemonSet, and never a bare one beside it', () => {
     const service = mirror(podsCheck('mirror'), probing({ spec, port: 80 }));
     const bare = pod('mirror', '10.1.0.1');

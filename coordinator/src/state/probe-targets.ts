@@ -1,6 +1,6 @@
 import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeTarget, ServiceList, ServiceToProbe } from '@rollcall/common/report.ts';
-import { isOfCluster, podsChecksFor, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
+import { dependsOnStart, isOfCluster, podsChecksFor, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
 import { isOfNode, type ObservedPod, podsOf } from './observed-pod.ts';
 
@@ -32,9 +32,10 @@ export function servicesToProbe(
       all.every((pod) => isOfNode(pod, node)) ? all : all.filter((pod) => isOfNode(pod, node));
     const told = probeChecksOf(service).flatMap(({ id: name, probe }): ServiceToProbe[] => {
       const own = ofNode(probe.of === undefined ? found : podsFor(service, probe, pods));
-      const target = targetOf(probe, own);
-      if (!canProbeAt(service, probe, { own, target })) return [];
-      const how = { name, digest: checkDigest(name, probe, target), ...wireProbe(probe).how };
+      const place = placeOf(probe, own);
+      const { target } = place;
+      if (!canProbeAt(service, probe, { own, ...place })) return [];
+      const how = { name, digest: checkDigest(name, probe, place), ...wireProbe(probe).how, ...startOf(place) };
       return [target ? { ...how, target, ...addressesOf(own, target) } : { ...how, ...withPort(probe) }];
     });
     toldOf.set(service, { pods: found, createdAtMs, told });
@@ -52,7 +53,7 @@ export function canProbe(
   pods: readonly ObservedPod[],
 ): 'yes' | 'no-pod' | 'no-address' {
   const own = podsFor(service, probe, pods);
-  if (canProbeAt(service, probe, { own, target: targetOf(probe, own) })) return 'yes';
+  if (canProbeAt(service, probe, { own, ...placeOf(probe, own) })) return 'yes';
   return own.length > 0 ? 'no-address' : 'no-pod';
 }
 
@@ -63,8 +64,9 @@ function podsFor(service: Service, probe: ServiceProbe, pods: readonly ObservedP
 function canProbeAt(
   service: Service,
   probe: ServiceProbe,
-  { own, target }: { own: readonly ObservedPod[]; target: ProbeTarget | undefined },
+  { own, target, podStart }: Place & { own: readonly ObservedPod[] },
 ): boolean {
+  if (dependsOnStart(probe)) return podStart !== undefined;
   const needed = podsChecksFor(service, probe).filter(({ pods }) => !pods.optional);
   if (needed.length === 0 || isOfCluster(probe)) return true;
   const isRequired = needed.some((check) => service.checks.includes(check));
@@ -75,18 +77,35 @@ function canProbeAt(
   return probe.port === undefined ? own.length > 0 : target !== undefined;
 }
 
-/** The address is part of the check: a verdict on the pod before says nothing about its successor. */
-function checkDigest(name: string, probe: ServiceProbe, target: ProbeTarget | undefined): string {
-  return digestOf({ name, how: wireProbe(probe).digest, target, port: probe.port }).slice(0, DIGEST_LENGTH);
+/** What of the pods of a service is part of a check: a verdict on the pod before says nothing about its successor. */
+type Place = { target: ProbeTarget | undefined; podStart: string | undefined };
+
+function checkDigest(name: string, probe: ServiceProbe, { target, podStart }: Place): string {
+  const place = { target, ...startOf({ podStart }), port: probe.port };
+  return digestOf({ name, how: wireProbe(probe).digest, ...place }).slice(0, DIGEST_LENGTH);
+}
+
+function startOf({ podStart }: Pick<Place, 'podStart'>): Pick<ServiceToProbe, 'podStart'> {
+  return podStart === undefined ? {} : { podStart };
+}
+
+function placeOf(probe: ServiceProbe, pods: readonly ObservedPod[]): Place {
+  const podStart = dependsOnStart(probe) ? bestOf(pods, ({ startTime }) => startTime !== '')?.startTime : undefined;
+  return { target: targetOf(probe, pods), podStart };
 }
 
 function targetOf({ port, host }: ServiceProbe, pods: readonly ObservedPod[]): ProbeTarget | undefined {
   if (port === undefined) return undefined;
   if (host === 'Loopback') return { host: LOOPBACK, port };
+  const best = bestOf(pods, (pod) => addressOf(pod, host) !== '');
+  return best && { host: addressOf(best, host), port };
+}
+
+function bestOf(pods: readonly ObservedPod[], counts: (pod: ObservedPod) => boolean): ObservedPod | undefined {
   const isBetter = (a: ObservedPod, b: ObservedPod) => rank(a) - rank(b) || (a.uid < b.uid ? 1 : -1);
   let best: ObservedPod | undefined;
-  for (const pod of pods) if (addressOf(pod, host) !== '' && (!best || isBetter(pod, best) > 0)) best = pod;
-  return best && { host: addressOf(best, host), port };
+  for (const pod of pods) if (counts(pod) && (!best || isBetter(pod, best) > 0)) best = pod;
+  return best;
 }
 
 /** A pod on the network of its node has the address of the node: it is the same, whichever was meant. */

@@ -108,6 +108,8 @@ export type ServiceToProbe = {
   target?: ProbeTarget;
   /** Addresses of the pods of the service on the node, and of the node as these pods know it. */
   podAddresses?: readonly string[];
+  /** When the pod of the service started, RFC 3339, for a probe that depends on it. */
+  podStart?: string;
   periodMilliseconds?: number;
   timeoutMilliseconds?: number;
   failureThreshold?: number;

@@ -15,6 +15,7 @@ import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { keysOfSelector } from '../../model/label-selector.ts';
 import {
   conditionChecksOf,
+  dependsOnStart,
   podsChecksOf,
   probeChecksOf,
   type Service,
@@ -324,8 +325,9 @@ function unclearPods(service: Service): Refusal | undefined {
   });
 }
 
-function asksPods({ port, host }: ServiceProbe): boolean {
-  return port !== undefined && host !== 'Loopback' && host !== 'Node';
+function asksPods(probe: ServiceProbe): boolean {
+  const { port, host } = probe;
+  return dependsOnStart(probe) || (port !== undefined && host !== 'Loopback' && host !== 'Node');
 }
 
 function nameTaken({ name }: Service): Refusal {

@@ -31,7 +31,7 @@ const name = text('Name of the check, unique among its neighbours.', CHECK_NAME)
 const ofProbes = {
   ...times,
   of: text(
-    'For probes: name of the check of pods whose pods are probed. Required if several checks are of the kind pods and the probe is at the address of a pod.',
+    'For probes: name of the check of pods whose pods are probed. Required if several checks are of the kind pods and the probe is at the address of a pod, or has newerThan: Pod.',
     CHECK_NAME,
   ),
 };
@@ -53,17 +53,24 @@ const fieldsOfProbes = validation(
   `period, timeout, failureThreshold, successThreshold and of are for checks that agents make: ${Object.keys(PROBE_KINDS).join(', ')}`,
 );
 
-/** The pod IP can only be meant where pods are checked. */
-const hostOfPods = () => {
-  const asks = (check: string) =>
-    AT_PORT.map((kind) => `(has(${check}.${kind}) && has(${check}.${kind}.host) && ${check}.${kind}.host == 'Pod')`);
+/** `asks`: whether a check needs pods that the service checks, in CEL. */
+function needsPods(asks: (check: string) => string, message: string) {
   const some = (isSo: (check: string) => string) =>
     `self.exists(c, ${isSo('c')} || (has(c.anyOf) && c.anyOf.exists(d, ${isSo('d')})))`;
-  return validation(
-    `!${some((check) => asks(check).join(' || '))} || ${some((check) => `has(${check}.pods)`)}`,
-    'host is Pod, but no check is of the kind pods: add one, or use Node or Loopback',
-  );
-};
+  return validation(`!${some(asks)} || ${some((check) => `has(${check}.pods)`)}`, message);
+}
+
+const hostOfPods = needsPods(
+  (check) =>
+    AT_PORT.map(
+      (kind) => `(has(${check}.${kind}) && has(${check}.${kind}.host) && ${check}.${kind}.host == 'Pod')`,
+    ).join(' || '),
+  'host is Pod, but no check is of the kind pods: add one, or use Node or Loopback',
+);
+const fileOfPods = needsPods(
+  (check) => `(has(${check}.file) && has(${check}.file.newerThan) && ${check}.file.newerThan == 'Pod')`,
+  'file.newerThan is Pod, but no check is of the kind pods: add one, or use Boot',
+);
 
 const list = { type: 'array', minItems: 1, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
 
@@ -90,5 +97,5 @@ export const checks = {
     properties: { name, ...KINDS, anyOf, ...ofProbes },
     'x-kubernetes-validations': [oneOf([...Object.keys(KINDS), 'anyOf']), fieldsOfProbes],
   },
-  'x-kubernetes-validations': [hostOfPods()],
+  'x-kubernetes-validations': [hostOfPods, fileOfPods],
 };

@@ -12,7 +12,12 @@ export const unix: ProbeKind<{ path: string }> = {
   periodMs: PERIOD_MS,
 };
 
-export type FileSettings = { path: string; maxAgeMs?: number; expectedFirstLine?: string };
+export type FileSettings = {
+  path: string;
+  maxAgeMs?: number;
+  newerThan?: 'Boot' | 'Pod';
+  expectedFirstLine?: string;
+};
 
 export const file: ProbeKind<FileSettings> = {
   schema: {
@@ -22,6 +27,10 @@ export const file: ProbeKind<FileSettings> = {
     properties: {
       path: pathOnNode('path', 'file'),
       maxAge: duration('maxAge', 'Maximum time since the last write to the file.'),
+      newerThan: text(
+        'What the last write to the file must follow: the start of the node, or of the pod that the service checks, so that what an earlier life of the driver wrote does not count. A container that restarts in its pod is the same life.',
+        { enum: ['Boot', 'Pod'] },
+      ),
       expectedFirstLine: text(
         'First line that the file must have. Another one fails the check, and its first 200 characters are the reason.',
         { maxLength: 200 },
