@@ -1,5 +1,5 @@
 import type { CsiSettings } from '@rollcall/common/checks/kinds/grpc.ts';
-import { type GrpcCheck, grpcLine } from './grpc-line.ts';
+import { type GrpcCheck, grpcLine } from './grpc-check.ts';
 import { decodeFields } from './protobuf.ts';
 import type { ProbeKind } from './types.ts';
 
@@ -8,7 +8,6 @@ import type { ProbeKind } from './types.ts';
  * the driver is ready (https://github.com/container-storage-interface/spec/blob/master/spec.md#probe).
  */
 const CSI_CHECK: GrpcCheck = {
-  protocol: 'csi',
   method: '/csi.v1.Identity/Probe',
   message: new Uint8Array(0),
   judge(message) {
@@ -25,5 +24,5 @@ const CSI_CHECK: GrpcCheck = {
 export const csi: ProbeKind<CsiSettings> = {
   kind: 'csi',
   pathOf: ({ socket }) => socket,
-  prepare: (_settings, tools) => grpcLine(CSI_CHECK, tools),
+  prepare: (settings, tools) => grpcLine('csi', CSI_CHECK, settings, tools),
 };

@@ -9,7 +9,7 @@ const PREFIX_BYTES = 5;
 const STATUS = /^\d{1,9}$/;
 
 /**
- * Calls a method that takes one message and gives one, in clear text. Rejects as `Http2Connection.request` does, and with
+ * Calls a method that takes one message and gives one. Rejects as `Http2Connection.request` does, and with
  * BadAnswer for an answer that is not in gRPC.
  */
 export async function callGrpc(

@@ -1,10 +1,11 @@
 import { createServer as createHttpServer } from 'node:http';
-import { createServer as createHttp2Server } from 'node:http2';
+import { createServer as createHttp2Server, createSecureServer } from 'node:http2';
 import type { Server } from 'node:net';
 import type { ProbeSpec } from '@rollcall/common/report.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { encodeText } from './protobuf.ts';
 import { openLineFor } from './testing/ask-once.ts';
+import { ISSUER_CERTIFICATE, SERVER_CHAIN, SERVER_KEY, UNRELATED_CERTIFICATE } from './testing/certificates.ts';
 import { createGrpcServer, type GrpcAnswer } from './testing/grpc-server.ts';
 import { within } from './testing/limits.ts';
 import { closedTarget, createRawServer, listenOnLoopback } from './testing/servers.ts';
@@ -115,5 +116,50 @@ describe('a probe of gRPC health', () => {
 
   it.each([7, 'x'.repeat(254)])('is refused with a service that is no name: %j', (service) => {
     expect(() => openLineFor({ kind: 'grpc', service })).toThrow('its service is not a name');
+  });
+});
+
+describe('a probe of gRPC health over TLS', () => {
+  const secured = () => {
+    const server = createSecureServer({ key: SERVER_KEY, cert: SERVER_CHAIN });
+    server.on('sessionError', () => {}).on('secureConnection', (socket) => socket.on('error', () => {}));
+    server.on('stream', (stream, headers) => {
+      stream.on('error', () => {}).resume();
+      expect(headers[':scheme']).toBe('https');
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+      stream.end(Buffer.from([0, 0, 0, 0, 2, 8, 1]));
+    });
+    return server as unknown as Server;
+  };
+  const SAYS_SERVING = 'healthy: grpc says SERVING of the server as a whole';
+
+  it.each([
+    ['is healthy with any certificate where none is asked for', {}, SAYS_SERVING],
+    ['is healthy with one of the CA', { caBundle: ISSUER_CERTIFICATE }, SAYS_SERVING],
+    ['is not with one of another', { caBundle: UNRELATED_CERTIFICATE }, 'soft: grpc failed the probe (UNABLE_TO_VERIFY_LEAF_SIGNATURE)'],
+  ])('%s', async (_what, settings, evidence) => {
+    expect(await ask(secured(), { tls: true, ...settings })).toBe(evidence);
+  });
+
+  it('is not healthy where the service speaks in clear text, nor in clear text where it speaks TLS', async () => {
+    expect(await ask(health(SERVING), { tls: true })).toMatch(/^soft: grpc /);
+    expect(await ask(secured(), {})).toMatch(/^soft: grpc /);
+  });
+
+  it('asks again over the connection that is kept', async () => {
+    const running = await listenOnLoopback(secured());
+    onTestFinished(running.close);
+    const line = openLineFor({ kind: 'grpc', tls: true })(() => {});
+    onTestFinished(() => line.release());
+    for (let round = 0; round < 3; round += 1) {
+      expect((await line.ask(running, within(5000), false)).verdict).toBe('healthy');
+      line.hold(running);
+    }
+    expect(running.accepted()).toBe(1);
+  });
+
+  it('is refused with a CA that is none', () => {
+    expect(() => openLineFor({ kind: 'grpc', tls: true, caBundle: 'LS0t' })).toThrow('caBundle contains no certificate');
   });
 });

@@ -1,31 +1,21 @@
 import type { Agent } from 'node:http';
 import type { NetConnectOpts, Socket } from 'node:net';
-import { limitReads, openKeptSocket } from './kept-socket.ts';
+import { limitReads, openKeptSocket, overTls } from './kept-socket.ts';
 import type { TlsTrust } from './tls-contexts.ts';
 
 type ConnectOptions = NetConnectOpts & { host: string; port: number; socketPath?: string };
 
 /**
  * An agent of Node.js for the connections of one service; of our own, because the global one may have been given a proxy.
- * With `trust` it speaks TLS. A certificate must chain up to the bundle, but its names are not compared: a service is
- * probed by the address of its pod or node, and its certificate is made for the name that its clients know.
+ * With `trust` it speaks TLS.
  */
 export function httpAgent(trust?: TlsTrust): Agent {
   // By getBuiltinModule, because the HTTP modules cost memory as soon as they are loaded.
   if (!trust) return withConnections(new (process.getBuiltinModule('node:http').Agent)({ keepAlive: true }), limited);
   const { Agent } = process.getBuiltinModule('node:https');
-  return withConnections(new Agent({ keepAlive: true, maxCachedSessions: 0 }), (socket, options) => {
-    const encrypted = process.getBuiltinModule('node:tls').connect({
-      servername: '',
-      ...options,
-      socket,
-      secureContext: trust.context(),
-      rejectUnauthorized: trust.isVerified,
-      checkServerIdentity: () => undefined,
-    });
-    limitReads(encrypted, socket);
-    return encrypted;
-  });
+  return withConnections(new Agent({ keepAlive: true, maxCachedSessions: 0 }), (socket, options) =>
+    overTls(socket, trust, options),
+  );
 }
 
 function limited(socket: Socket): Socket {

@@ -11,8 +11,9 @@ import {
   isServerPreface,
   MAGIC,
 } from './http2-frames.ts';
-import { limitReads, openKeptSocket, type ReadLimit } from './kept-socket.ts';
+import { limitReads, openKeptSocket, overTls, type ReadLimit, readLimitOf } from './kept-socket.ts';
 import { BadAnswer, formatTarget } from './probe.ts';
+import type { TlsTrust } from './tls-contexts.ts';
 import type { ProbeAddress } from './types.ts';
 
 /** The largest frame, as every client has to take it; RFC 9113, section 6.5.2. */
@@ -35,8 +36,12 @@ const PREFACE = Buffer.concat([
 
 export type Http2Answer = { headers: Map<string, string>; body: Buffer };
 
+type Http2Options = { connect?: Connect; trust?: TlsTrust | undefined };
+
+/** `isHead`: the body is of no interest. */
 type Question = {
   stream: number;
+  isHead: boolean;
   headers: Map<string, string> | undefined;
   body: Buffer[];
   bodyBytes: number;
@@ -51,6 +56,7 @@ export class Http2Connection {
   readonly socket: Socket;
   readonly #limit: ReadLimit;
   readonly #authority: string;
+  readonly #scheme: 'http' | 'https';
   readonly #header = Buffer.alloc(FRAME_HEADER_BYTES);
   #headerBytes = 0;
   #frame: FrameHeader | undefined;
@@ -66,10 +72,14 @@ export class Http2Connection {
   /** A block of headers that goes on in the next frame. */
   #block: { endsStream: boolean; stream: number; parts: Buffer[]; bytes: number } | undefined;
 
-  /** `onClosed` is called when either side has ended the connection; errors come out in requests. */
-  constructor(address: ProbeAddress, onClosed: () => void, connect?: Connect) {
-    this.socket = openKeptSocket(address, connect);
-    this.#limit = limitReads(this.socket);
+  /**
+   * `onClosed` is called when either side has ended the connection; errors come out in requests. With `trust` it speaks TLS.
+   */
+  constructor(address: ProbeAddress, onClosed: () => void, { connect, trust }: Http2Options = {}) {
+    const wire = openKeptSocket(address, connect);
+    this.socket = trust ? overTls(wire, trust, { ALPNProtocols: ['h2'] }) : wire;
+    this.#limit = readLimitOf(this.socket) ?? limitReads(this.socket);
+    this.#scheme = trust ? 'https' : 'http';
     this.#authority = 'path' in address ? 'localhost' : formatTarget(address);
     this.socket.on('data', (chunk: Buffer) => this.#read(chunk));
     this.socket.on('error', (error) => this.#question?.settle(error));
@@ -81,15 +91,19 @@ export class Http2Connection {
     this.socket.write(PREFACE);
   }
 
+  /** What is left of the last answer was not read: the connection serves no longer. */
+  isSpent = false;
+
   /** Whether the server takes another request on this connection. */
   get isUsable(): boolean {
-    const isOpen = !this.socket.destroyed && !this.#isLeaving && !this.#question;
+    const isOpen = !this.socket.destroyed && !this.#isLeaving && !this.isSpent && !this.#question;
     return isOpen && this.#window >= REQUEST_BYTES_MAX && this.#flowBytes <= FLOW_BYTES_MAX;
   }
 
   /**
-   * Sends a request, whose headers begin with `:method` and `:path`, and resolves to the answer, its trailers among its headers. Rejects with the socket's error, with
-   * ECONNRESET without a syscall when the server hangs up before it answers, with BadAnswer, or with the signal's reason.
+   * Sends a request, whose headers begin with `:method` and `:path`, and resolves to the answer, its trailers among its
+   * headers; of a GET to the headers, without the body. Rejects with the socket's error, with ECONNRESET without a syscall
+   * when the server hangs up before it answers, with BadAnswer, or with the signal's reason.
    */
   request(
     headers: readonly (readonly [name: string, value: string])[],
@@ -112,7 +126,10 @@ export class Http2Connection {
         }
       };
       this.#lastStream += 2;
-      const question: Question = { stream: this.#lastStream, headers: undefined, body: [], bodyBytes: 0, settle };
+      const isHead = headers[0]?.[1] === 'GET';
+      const question: Question = {
+        ...{ stream: this.#lastStream, isHead, headers: undefined, body: [], bodyBytes: 0, settle },
+      };
       this.#question = question;
       this.#frames = 0;
       this.#limit.ask();
@@ -122,7 +139,7 @@ export class Http2Connection {
           FRAME.headers,
           FLAG.endHeaders,
           question.stream,
-          encodeHeaders([[':scheme', 'http'], [':authority', this.#authority], ...headers]),
+          encodeHeaders([[':scheme', this.#scheme], [':authority', this.#authority], ...headers]),
         ),
       );
       this.socket.write(encodeFrame(FRAME.data, FLAG.endStream, question.stream, body));
@@ -133,7 +150,7 @@ export class Http2Connection {
   /** Collects frames from chunks of any size. */
   #read(chunk: Buffer): void {
     try {
-      for (let at = 0; at < chunk.length && !this.socket.destroyed; ) {
+      for (let at = 0; at < chunk.length && !this.socket.destroyed && !this.isSpent; ) {
         if (!this.#frame) {
           const copied = chunk.copy(this.#header, this.#headerBytes, at);
           at += copied;
@@ -245,7 +262,8 @@ export class Http2Connection {
     // Trailers are the end.
     if (question.headers && !block.endsStream) throw notHttp2();
     question.headers = new Map([...(question.headers ?? []), ...headers]);
-    if (block.endsStream) finish(question);
+    if (question.isHead && !block.endsStream) this.isSpent = true;
+    if (block.endsStream || question.isHead) finish(question);
   }
 
   #takeData(flags: number, stream: number, payload: Buffer): void {

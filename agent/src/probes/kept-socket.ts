@@ -1,6 +1,8 @@
 import { connect as connectSocket, type Socket } from 'node:net';
+import type { ConnectionOptions, TLSSocket } from 'node:tls';
 import { type Connect, codedError, isConnectedToItself, socketAddress } from './exchange.ts';
 import { BadAnswer } from './probe.ts';
+import type { TlsTrust } from './tls-contexts.ts';
 import type { ProbeAddress } from './types.ts';
 
 /** So that a peer that vanished without a word is noticed in minutes, by the kernel. */
@@ -18,6 +20,24 @@ export function openKeptSocket(address: ProbeAddress, connect: Connect = connect
     if (isConnectedToItself(socket)) socket.destroy(codedError('ECONNREFUSED'));
   });
   return socket;
+}
+
+/**
+ * Speaks TLS over a connection, and limits what is read. A certificate must chain up to the bundle, but its names are not
+ * compared: a service is probed by the address of its pod or node, and its certificate is made for the name that its clients
+ * know.
+ */
+export function overTls(wire: Socket, trust: TlsTrust, options: ConnectionOptions): TLSSocket {
+  const encrypted = process.getBuiltinModule('node:tls').connect({
+    servername: '',
+    ...options,
+    socket: wire,
+    secureContext: trust.context(),
+    rejectUnauthorized: trust.isVerified,
+    checkServerIdentity: () => undefined,
+  });
+  limitReads(encrypted, wire);
+  return encrypted;
 }
 
 /** Bytes that a peer may send from a question to the end of its answer. */

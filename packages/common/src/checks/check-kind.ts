@@ -77,3 +77,18 @@ export const GRACE = duration(
   'grace',
   'Time for which a check that passed still counts as passed after it began to fail. Defaults to none.',
 );
+
+export const CA_BUNDLE = text(
+  'CA certificates (PEM, in base64) to verify the chain of the certificate, but not its names. Without it, the certificate is not verified.',
+  {
+    format: 'byte',
+    // It goes with replies to agents.
+    maxLength: 32_768,
+    'x-kubernetes-validations': [
+      validation(
+        "string(self).contains('-----BEGIN CERTIFICATE-----')",
+        'caBundle contains no certificate: set it to the CA certificates in PEM, in base64 (base64 -w0 ca.crt)',
+      ),
+    ],
+  },
+);

@@ -43,6 +43,8 @@ export const whole = (description: string, minimum: number, maximum: number, mor
   ...more,
 });
 
+export const yesOrNo = (description: string) => ({ description, type: 'boolean' });
+
 /** A duration from `least` to a year; CEL reads it as Go does. It is read as milliseconds. */
 export const duration = (name: string, description: string, more: Schema = {}, least = '10ms') => ({
   [DURATION]: true as const,
@@ -88,6 +90,8 @@ function problemInside(schema: Schema, value: unknown, path: string): string | u
       const isWhole = Number.isInteger(value) && isWithin(Number(value), schema.minimum, schema.maximum);
       return isWhole ? undefined : path;
     }
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : path;
     case 'array': {
       // How long a list of checks may be, acceptance says with numbers.
       if (!Array.isArray(value)) return path;

@@ -1,5 +1,5 @@
-import { AT_PORT, PERIOD_MS, type ProbeKind } from '../check-kind.ts';
-import { type Schema, text, validation } from '../schema.ts';
+import { AT_PORT, CA_BUNDLE, PERIOD_MS, type ProbeKind } from '../check-kind.ts';
+import { type Schema, text, validation, yesOrNo } from '../schema.ts';
 
 export type HttpSettings = {
   /** As it goes into the first line of a request; defaults to `/`. */
@@ -75,21 +75,11 @@ const get = <S extends HttpSettings>(description: string, more: Readonly<Record<
   periodMs: PERIOD_MS,
 });
 
-export const http = get<HttpSettings>('Healthy if the service answers a GET with a healthy status.', {});
+export const http = get<HttpSettings & { h2c?: boolean }>(
+  'Healthy if the service answers a GET with a healthy status.',
+  { h2c: yesOrNo('Whether to speak HTTP/2 in clear text from the beginning, as servers of gRPC do. Defaults to HTTP/1.1.') },
+);
 
 export const https = get<HttpsSettings>('Healthy if the service answers a GET over TLS with a healthy status.', {
-  caBundle: text(
-    'CA certificates (PEM, in base64) to verify the chain of the certificate, but not its names. Without it, the certificate is not verified.',
-    {
-      format: 'byte',
-      // It goes with replies to agents.
-      maxLength: 32_768,
-      'x-kubernetes-validations': [
-        validation(
-          "string(self).contains('-----BEGIN CERTIFICATE-----')",
-          'caBundle contains no certificate: set it to the CA certificates in PEM, in base64 (base64 -w0 ca.crt)',
-        ),
-      ],
-    },
-  ),
+  caBundle: CA_BUNDLE,
 });

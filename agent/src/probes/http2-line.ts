@@ -1,41 +1,33 @@
-import { callGrpc } from './grpc-call.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { FRESH_EVERY_ROUNDS, KeptConnection } from './kept-connection.ts';
 import { createProbe, type ProbeAnswer } from './probe.ts';
 import { SocketFile } from './socket-file.ts';
+import type { TlsTrust } from './tls-contexts.ts';
 import type { Line, OpenLine, Probe, ProbeAddress, ProbeResult, ProbeTools } from './types.ts';
 
-const STATUS_NAMES = [
-  'OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED',
-  'RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS',
-  'UNAUTHENTICATED',
-].flatMap((names) => names.split(' '));
-
-/** A method that tells whether a server is well. */
-export type GrpcCheck = {
+/** How a server is asked by HTTP/2. */
+export type Http2Check = {
   protocol: string;
-  method: string;
-  message: Uint8Array;
-  /** What the message says that came with the status OK. May throw when it is not what it should be. */
-  judge(message: Uint8Array): ProbeAnswer;
-  /** What another status says, where that is known. */
-  explain: Readonly<Record<string, string>>;
+  /** Asks over TLS; without it in clear text. */
+  trust: TlsTrust | undefined;
+  /** Asks once. Rejects as `Http2Connection.request` does. */
+  ask(connection: Http2Connection, signal: AbortSignal): Promise<ProbeAnswer>;
 };
 
-/** Calls over the connection that is held where there is one; the kernel closes it the moment that the process dies. */
-export function grpcLine(check: GrpcCheck, tools: ProbeTools): OpenLine {
-  return (onLost) => new GrpcLine(check, tools, onLost);
+/** Asks over the connection that is held where there is one; the kernel closes it the moment that the process dies. */
+export function http2Line(check: Http2Check, tools: ProbeTools): OpenLine {
+  return (onLost) => new Http2Line(check, tools, onLost);
 }
 
-class GrpcLine implements Line {
+class Http2Line implements Line {
   readonly freshEveryRounds = FRESH_EVERY_ROUNDS;
-  readonly #check: GrpcCheck;
+  readonly #check: Http2Check;
   /** The one that is asked, if it is a socket file. */
   readonly #file: SocketFile;
   readonly #probe: Probe;
   readonly #kept: KeptConnection<Http2Connection>;
 
-  constructor(check: GrpcCheck, { clock, paths }: ProbeTools, onLost: () => void) {
+  constructor(check: Http2Check, { clock, paths }: ProbeTools, onLost: () => void) {
     this.#check = check;
     this.#file = new SocketFile(paths);
     this.#kept = new KeptConnection(({ socket }) => socket.destroy(), onLost);
@@ -78,12 +70,10 @@ class GrpcLine implements Line {
   }
 
   async #call(connection: Http2Connection, signal: AbortSignal): Promise<ProbeAnswer> {
-    const { method, message, judge, explain } = this.#check;
     try {
-      const reply = await callGrpc(connection, method, message, signal);
-      if (reply.status === 0) return tryJudge(judge, reply.message);
-      const name = STATUS_NAMES[reply.status] ?? `gRPC status ${reply.status}`;
-      return { healthy: false, says: `${explain[name] ?? 'answered with an error'} (${name})` };
+      const answer = await this.#check.ask(connection, signal);
+      if (connection.isSpent) this.#kept.drop();
+      return answer;
     } catch (error) {
       this.#kept.drop();
       throw error;
@@ -91,16 +81,8 @@ class GrpcLine implements Line {
   }
 
   #connect(address: ProbeAddress): Http2Connection {
-    const connection = new Http2Connection(address, () => this.#kept.lost(connection));
+    const connection = new Http2Connection(address, () => this.#kept.lost(connection), { trust: this.#check.trust });
     this.#kept.keep(connection);
     return connection;
-  }
-}
-
-function tryJudge(judge: GrpcCheck['judge'], message: Uint8Array): ProbeAnswer {
-  try {
-    return judge(message);
-  } catch {
-    return { healthy: false, says: 'answered with a message that cannot be read' };
   }
 }
