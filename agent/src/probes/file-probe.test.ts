@@ -9,7 +9,10 @@ import { temporaryDirectory } from './testing/local-files.ts';
 import type { ProbeTools } from './types.ts';
 
 /** A file that was written to just now, and who looks at it. */
-function watched(settings: { maxAge?: string; newerThan?: string; expectedFirstLine?: string } = {}, tools: Partial<ProbeTools> = {}) {
+function watched(
+  settings: { maxAge?: string; newerThan?: string; expectedFirstLine?: string } = {},
+  tools: Partial<ProbeTools> = {},
+) {
   const directory = temporaryDirectory();
   const file = path.join(directory, 'file');
   const clock = new FakeClock();
@@ -108,7 +111,9 @@ describe('a probe of a file', () => {
   });
 
   it('is refused with a line that is none', () => {
-    expect(() => openLineFor({ kind: 'file', path: '/x', expectedFirstLine: 1 })).toThrow('its expectedFirstLine is not valid');
+    expect(() => openLineFor({ kind: 'file', path: '/x', expectedFirstLine: 1 })).toThrow(
+      'its expectedFirstLine is not valid',
+    );
   });
 
   it.each([0, -1, '60', null])('is refused with an age that is none: %j', (maxAge) => {

@@ -17,7 +17,8 @@ export const file: ProbeKind<FileSettings> = {
   pathOf: ({ path }) => path,
   prepare({ maxAgeMs = Number.POSITIVE_INFINITY, newerThan, expectedFirstLine }, { clock, paths, podStart, uptimeMs }) {
     if (newerThan === 'Pod' && podStart === undefined) return 'the coordinator does not say when its pod started';
-    const startMs = () => (newerThan === 'Pod' ? Date.parse(podStart ?? '') : clock.now() - (uptimeMs ?? kernelUptimeMs)());
+    const startMs = () =>
+      newerThan === 'Pod' ? Date.parse(podStart ?? '') : clock.now() - (uptimeMs ?? kernelUptimeMs)();
     const probe = createProbe('file', clock, async (target, signal) => {
       const found = await paths.find('path' in target ? target.path : '', signal, expectedFirstLine !== undefined);
       if ('says' in found) return found;
@@ -26,12 +27,16 @@ export const file: ProbeKind<FileSettings> = {
       const isFresh = clock.now() - found.modifiedMs <= maxAgeMs;
       if (!isFresh) return { healthy: false, says: `was not written to for more than ${maxAgeMs / 1000} s` };
       if (newerThan !== undefined && found.modifiedMs < startMs())
-        return { healthy: false, says: `was not written to since ${newerThan === 'Pod' ? 'the pod' : 'the node'} started` };
+        return {
+          healthy: false,
+          says: `was not written to since ${newerThan === 'Pod' ? 'the pod' : 'the node'} started`,
+        };
       const { firstLine = '' } = found;
       if (expectedFirstLine !== undefined && firstLine !== expectedFirstLine) {
         return { healthy: false, says: firstLine === '' ? 'has no first line' : `says: ${shown(firstLine)}` };
       }
-      const isPlain = maxAgeMs === Number.POSITIVE_INFINITY && newerThan === undefined && expectedFirstLine === undefined;
+      const isPlain =
+        maxAgeMs === Number.POSITIVE_INFINITY && newerThan === undefined && expectedFirstLine === undefined;
       return {
         healthy: true,
         says: isPlain ? 'is there' : expectedFirstLine === undefined ? 'is fresh' : 'says what is expected',

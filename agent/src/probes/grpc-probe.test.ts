@@ -1,5 +1,5 @@
 import { createServer as createHttpServer } from 'node:http';
-import { createServer as createHttp2Server, createSecureServer } from 'node:http2';
+import { createServer as createHttp2Server, createSecureServer, type ServerHttp2Stream } from 'node:http2';
 import type { Server } from 'node:net';
 import type { ProbeSpec } from '@rollcall/common/report.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -115,7 +115,7 @@ describe('a probe of gRPC health', () => {
   });
 
   it.each([7, 'x'.repeat(254)])('is refused with a service that is no name: %j', (service) => {
-    expect(() => openLineFor({ kind: 'grpc', service })).toThrow('its service is not a name');
+    expect(() => openLineFor({ kind: 'grpc', service })).toThrow('its service is not valid');
   });
 });
 
@@ -123,7 +123,7 @@ describe('a probe of gRPC health over TLS', () => {
   const secured = () => {
     const server = createSecureServer({ key: SERVER_KEY, cert: SERVER_CHAIN });
     server.on('sessionError', () => {}).on('secureConnection', (socket) => socket.on('error', () => {}));
-    server.on('stream', (stream, headers) => {
+    server.on('stream', (stream: ServerHttp2Stream, headers) => {
       stream.on('error', () => {}).resume();
       expect(headers[':scheme']).toBe('https');
       stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
@@ -137,7 +137,11 @@ describe('a probe of gRPC health over TLS', () => {
   it.each([
     ['is healthy with any certificate where none is asked for', {}, SAYS_SERVING],
     ['is healthy with one of the CA', { caBundle: ISSUER_CERTIFICATE }, SAYS_SERVING],
-    ['is not with one of another', { caBundle: UNRELATED_CERTIFICATE }, 'soft: grpc failed the probe (UNABLE_TO_VERIFY_LEAF_SIGNATURE)'],
+    [
+      'is not with one of another',
+      { caBundle: UNRELATED_CERTIFICATE },
+      'soft: grpc failed the probe (UNABLE_TO_GET_ISSUER_CERT_LOCALLY)',
+    ],
   ])('%s', async (_what, settings, evidence) => {
     expect(await ask(secured(), { tls: true, ...settings })).toBe(evidence);
   });
@@ -160,6 +164,8 @@ describe('a probe of gRPC health over TLS', () => {
   });
 
   it('is refused with a CA that is none', () => {
-    expect(() => openLineFor({ kind: 'grpc', tls: true, caBundle: 'LS0t' })).toThrow('caBundle contains no certificate');
+    expect(() => openLineFor({ kind: 'grpc', tls: true, caBundle: 'LS0t' })).toThrow(
+      'caBundle contains no certificate',
+    );
   });
 });

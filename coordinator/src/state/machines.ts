@@ -88,7 +88,7 @@ function isSame(a: Machine, b: Machine): boolean {
   return a.devices === b.devices && a.unread === b.unread && a.facts === b.facts && isAnswered;
 }
 
-export type InventorySources = OnDemandOnNode & {
+export type InventorySources = Pick<OnDemandOnNode, 'slices' | 'nodeFeatures'> & {
   node: SliceNode & Pick<ObservedNode, 'allocatable' | 'declared'>;
   shown: ShownMachine | undefined;
 };

@@ -153,7 +153,9 @@ describe('servicesToProbe', () => {
   });
 
   test('says nothing of a service that agents are not to ask', () => {
-    expect(servicesToProbe([mirror({ name: 'registered', kind: 'csiNode', settings: { driver: 'ebs' } })], [])).toEqual([]);
+    expect(servicesToProbe([mirror({ name: 'registered', kind: 'csiNode', settings: { driver: 'ebs' } })], [])).toEqual(
+      [],
+    );
   });
 
   test('names each probe of a service by its check, those within anyOf among them', () => {

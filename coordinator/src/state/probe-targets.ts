@@ -1,6 +1,13 @@
 import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeTarget, ServiceList, ServiceToProbe } from '@rollcall/common/report.ts';
-import { dependsOnStart, isOfCluster, podsChecksFor, probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
+import {
+  dependsOnStart,
+  isOfCluster,
+  podsChecksFor,
+  probeChecksOf,
+  type Service,
+  type ServiceProbe,
+} from '../model/services.ts';
 import { wireProbe } from '../model/wire-probe.ts';
 import { isOfNode, type ObservedPod, podsOf } from './observed-pod.ts';
 

@@ -1,8 +1,13 @@
 import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
-import { createServer, createSecureServer, type Http2Server, type ServerHttp2Stream } from 'node:http2';
+import { createSecureServer, createServer, type Http2Server, type ServerHttp2Stream } from 'node:http2';
 import { tmpdir, uptime } from 'node:os';
 import path from 'node:path';
-import { ISSUER_CERTIFICATE, SERVER_CHAIN, SERVER_KEY, UNRELATED_CERTIFICATE } from '@rollcall/agent/probes/testing/certificates.ts';
+import {
+  ISSUER_CERTIFICATE,
+  SERVER_CHAIN,
+  SERVER_KEY,
+  UNRELATED_CERTIFICATE,
+} from '@rollcall/agent/probes/testing/certificates.ts';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { ApiClient } from '../../control-plane/api-client.ts';
 import { createPod } from '../../control-plane/cluster.ts';
@@ -32,11 +37,7 @@ beforeAll(async () => {
   embedded = await startEmbeddedRig({
     prepare: applyNodeServiceCrd,
     fence: { servicePrefixes: PREFIXES, labelPrefixes: ['two-h100'] },
-    coordinatorArgs: [
-      `--services-allowed-prefixes=${PREFIXES}`,
-      '--gitpod=false',
-      `--label-dir=${directory}`,
-    ],
+    coordinatorArgs: [`--services-allowed-prefixes=${PREFIXES}`, '--gitpod=false', `--label-dir=${directory}`],
     agentArgs: [`--probe-paths=${directory}`],
     nodes: 0,
   });
@@ -62,7 +63,8 @@ async function whyOf(name: string): Promise<string> {
 }
 
 async function refusalOf(check: object): Promise<string> {
-  const refused = await create('refused', [{ name: 'check', ...check }]).catch((error: Error) => error);
+  const object = nodeService('refused', { checks: [{ name: 'check', ...check }] });
+  const refused = await api.post(`${NODE_SERVICES}?fieldValidation=Strict`, object).catch((error: Error) => error);
   if (!(refused instanceof Error)) throw new Error('It was accepted');
   return refused.message;
 }

@@ -220,7 +220,10 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
     for (const name of world.names) is(world, name, true);
     world.pass(60);
     is(world, 'n0', false);
-    expect(world.of('n0')).toMatchObject({ state: 'ready', reason: expect.stringMatching(/counts as passed until .*10 s/) });
+    expect(world.of('n0')).toMatchObject({
+      state: 'ready',
+      reason: expect.stringMatching(/counts as passed until .*10 s/),
+    });
     world.pass(5);
     is(world, 'n0', true);
     world.pass(8);

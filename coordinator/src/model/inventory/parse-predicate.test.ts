@@ -59,9 +59,18 @@ test.each([
   ['nfd:cpu', '5: "cpu" is not the name of a feature of NFD'],
   ['count:egdetpu', '7: "egdetpu" is not a device that rollcall knows'],
   ['pci:10d', '5: "pci:10d" is not pci:VENDOR[:DEVICE][@CLASS] or usb:VENDOR[:PRODUCT] with 4 hexadecimal digits each'],
-  ['pci:10de:1eb8:1', '5: "pci:10de:1eb8:1" is not pci:VENDOR[:DEVICE][@CLASS] or usb:VENDOR[:PRODUCT] with 4 hexadecimal digits each'],
-  ['usb:1a6e@fe00', '5: "usb:1a6e@fe00" is not pci:VENDOR[:DEVICE][@CLASS] or usb:VENDOR[:PRODUCT] with 4 hexadecimal digits each'],
-  ['count:pci:*', '7: "pci:*" is not pci:VENDOR[:DEVICE][@CLASS] or usb:VENDOR[:PRODUCT] with 4 hexadecimal digits each'],
+  [
+    'pci:10de:1eb8:1',
+    '5: "pci:10de:1eb8:1" is not pci:VENDOR[:DEVICE][@CLASS] or usb:VENDOR[:PRODUCT] with 4 hexadecimal digits each',
+  ],
+  [
+    'usb:1a6e@fe00',
+    '5: "usb:1a6e@fe00" is not pci:VENDOR[:DEVICE][@CLASS] or usb:VENDOR[:PRODUCT] with 4 hexadecimal digits each',
+  ],
+  [
+    'count:pci:*',
+    '7: "pci:*" is not pci:VENDOR[:DEVICE][@CLASS] or usb:VENDOR[:PRODUCT] with 4 hexadecimal digits each',
+  ],
   ['driver:', '8: "" is not a device that rollcall knows'],
   ['fact:Kernel', '6: "Kernel" is not the name of a fact'],
   ['module:-a', '8: "-a" is not the name of a kernel module'],

@@ -108,7 +108,11 @@ function ofAtLeast(
 /** Why there may be more of a device than was seen. */
 function doubtOf(name: string, { unread }: Inventory): string | undefined {
   const bus = unread.find((each) =>
-    isDeviceId(name) ? name.startsWith(`${each}:`) : identitiesIn(name).flatMap(busesOfIdentity).some((on) => on === each),
+    isDeviceId(name)
+      ? name.startsWith(`${each}:`)
+      : identitiesIn(name)
+          .flatMap(busesOfIdentity)
+          .some((on) => on === each),
   );
   return bus && `cannot read the bus ${bus} (yet)`;
 }

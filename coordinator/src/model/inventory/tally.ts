@@ -64,7 +64,8 @@ const ofIds = new WeakMap<readonly DeviceReport[], Map<string, Tallied>>();
 export function tallyById(devices: readonly DeviceReport[], id: string): Tallied {
   const known = ofIds.get(devices) ?? new Map<string, Tallied>();
   ofIds.set(devices, known);
-  const made = known.get(id) ?? tallied(withId(devices, id));
+  const own = known.has(id) ? [] : withId(devices, id);
+  const made = known.get(id) ?? (own.length === 0 ? NONE_SEEN : tallied(own));
   known.set(id, made);
   return made;
 }

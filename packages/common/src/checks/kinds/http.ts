@@ -77,7 +77,11 @@ const get = <S extends HttpSettings>(description: string, more: Readonly<Record<
 
 export const http = get<HttpSettings & { h2c?: boolean }>(
   'Healthy if the service answers a GET with a healthy status.',
-  { h2c: yesOrNo('Whether to speak HTTP/2 in clear text from the beginning, as servers of gRPC do. Defaults to HTTP/1.1.') },
+  {
+    h2c: yesOrNo(
+      'Whether to speak HTTP/2 in clear text from the beginning, as servers of gRPC do. Defaults to HTTP/1.1.',
+    ),
+  },
 );
 
 export const https = get<HttpsSettings>('Healthy if the service answers a GET over TLS with a healthy status.', {
