@@ -1,4 +1,5 @@
 import { KEYS_ANNOTATION, MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { isOfCluster } from './actors.ts';
 import { ALLOWED_PREFIXES, idsOf, type NodeServiceObject, PROBES_PER_SECOND } from './node-services.ts';
 import type { World } from './world.ts';
 
@@ -60,9 +61,10 @@ function originsOf({ nodes }: Claims, id: string): string[] {
 /** Both services of Gitpod are probed once a second. */
 const BUILT_IN = 2;
 
-function probesPerSecond({ port, isFast }: NodeServiceObject['spec']['checks']): number {
+function probesPerSecond({ port, probe = 'tcp', isFast }: NodeServiceObject['spec']['checks']): number {
   if (port === undefined) return 0;
-  return isFast ? 10 : 1;
+  if (isFast) return 10;
+  return isOfCluster(probe) ? 0.1 : 1;
 }
 
 type Aged = Pick<Claimant, 'createdAtMs' | 'name'>;

@@ -1,5 +1,6 @@
+import { OFFERED, OFFERED_KINDS } from './actors.ts';
 import type { Deed, Target } from './deeds.ts';
-import { CSI_DRIVER, drawSpec, labelOf, POOL_LABEL, POOLS, PORTS } from './node-services.ts';
+import { drawSpec, labelOf, POOL_LABEL, POOLS, PORTS } from './node-services.ts';
 import { edit } from './people.ts';
 import { CORAL_LABEL, SHARED } from './rules.ts';
 
@@ -28,9 +29,9 @@ export const CLAIM_DEEDS: Readonly<Record<string, Deed>> = {
     if (object) world.serviceWrites.delete(object.name);
   }),
   'what a NodeService with a shared label checks turns over': deed(({ world, truth, pick }) => {
-    const [port, drivers] = [pick(PORTS), pick([[CSI_DRIVER], []])];
+    const [port, isOffered] = [pick(PORTS), pick([true, false])];
     truth.ports[port] = !truth.ports[port];
-    world.setCsiDrivers(truth, drivers);
+    for (const kind of OFFERED_KINDS) OFFERED[kind].set(world, truth, isOffered);
   }),
   'a node with shared labels changes pool': deed(({ world, truth, pick }) =>
     edit(world, truth, { labels: { [POOL_LABEL]: pick([...POOLS, null]) } }),

@@ -11,7 +11,7 @@ import { watchedIn } from './watched.ts';
 import type { World } from './world.ts';
 
 export type Lines = Record<
-  'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces' | 'services' | 'csiNodes' | 'holds',
+  'nodes' | 'pods' | 'agents' | 'sets' | 'workspaces' | 'services' | 'csiNodes' | 'onDemand' | 'holds',
   LaggingLine
 >;
 
@@ -48,7 +48,7 @@ export class CoordinatorProcess {
     this.heldPods = new HeldPodWatch(() => world.heldPods.values(), line);
     this.lines = {
       ...{ nodes: line(), pods: line(), agents: line(), sets: line(), workspaces: line() },
-      ...{ services: line(), csiNodes: line(), holds: line() },
+      ...{ services: line(), csiNodes: line(), onDemand: line(), holds: line() },
     };
     const client = createModelClient({
       nodes,

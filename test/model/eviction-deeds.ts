@@ -1,4 +1,5 @@
 import { readyLabel } from '@rollcall/common/well-known.ts';
+import { OFFERED } from './actors.ts';
 import type { Deed, Target } from './deeds.ts';
 import {
   conditionOf,
@@ -87,10 +88,10 @@ export const EVICTION_DEEDS: Readonly<Record<string, Deed>> = {
 
 /** All that the service checks fails. */
 function failOn(world: World, truth: NodeTruth, { spec: { checks } }: NodeServiceObject): void {
-  const { port, pods, csi, device } = checks;
+  const { port, pods, offered, device } = checks;
   if (port !== undefined) truth.ports[port] = false;
   if (pods !== undefined) world.setPod(truth, pods, { ready: false, terminating: false });
-  if (csi) world.setCsiDrivers(truth, []);
+  if (offered !== undefined) OFFERED[offered].set(world, truth, false);
   if (device) truth.device = false;
 }
 

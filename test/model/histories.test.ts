@@ -1,4 +1,6 @@
+import { CHECK_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { expect, test } from 'vitest';
+import { PLAYED_KINDS } from './actors.ts';
 import { seedsOf } from './halves.ts';
 import { type History, historyOf, play } from './history.ts';
 import { describeFailure, search } from './search.ts';
@@ -34,6 +36,10 @@ const MENDED: readonly { what: string; history: History }[] = [
 
 test.each(MENDED)('a history holds that failed once: $what', async ({ history }) => {
   expect(await play(history)).toEqual([]);
+});
+
+test('every kind of check has an actor', () => {
+  expect([...PLAYED_KINDS].sort()).toEqual(Object.keys(CHECK_KINDS).sort());
 });
 
 test('a seed always gives the same history', () => {

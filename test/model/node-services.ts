@@ -1,11 +1,11 @@
 import type { Service } from '@rollcall/coordinator/model/services.ts';
 import { type ObservedNodeService, observeNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
+import { isAtAddress, OFFERED, OFFERED_KINDS, type OfferedKind, PROBED_KINDS, probeOf } from './actors.ts';
 
 export const POOL_LABEL = 'agentpool';
 export const POOLS = ['a', 'b'] as const;
 export const NODE_SERVICE_NAMES = ['x', 'y'] as const;
 export const PORTS = [1001, 1002] as const;
-export const CSI_DRIVER = 'csi.example';
 /** Name of the check that agents make. */
 const PROBE = 'port';
 /** Room for one check of 100 ms beside three of a second. */
@@ -14,7 +14,15 @@ export const PROBES_PER_SECOND = 13;
 export const ALLOWED_PREFIXES = ['svc.example/', 'readiness.k8s.io/'] as const;
 
 /** What is checked; all of it has to pass. */
-export type Checks = { pods?: string; port?: number; isFast?: true; csi?: true; device?: true };
+export type Checks = {
+  pods?: string;
+  /** Asked by the agent, by a probe of the kind `probe`; by default `tcp`. */
+  port?: number;
+  probe?: string;
+  isFast?: true;
+  device?: true;
+  offered?: OfferedKind;
+};
 
 export type NodeServiceSpec = {
   checks: Checks;
@@ -72,13 +80,14 @@ export function idsOf({ publish: { label, taint, condition } }: NodeServiceSpec)
 }
 
 /** §10: a verdict of an agent counts only if it was made for the check as it is now: what is asked, and where. */
-export function checkId(name: string, { port, pods, isFast }: Checks): string {
-  return `${name}/${PROBE} ${port} ${pods === undefined ? 'node' : 'pod'}${isFast ? ' fast' : ''}`;
+export function checkId(name: string, { port, probe = 'tcp', pods, isFast }: Checks): string {
+  const place = pods !== undefined && isAtAddress(probe) ? 'pod' : 'node';
+  return `${name}/${PROBE} ${probe} ${port} ${place}${isFast ? ' fast' : ''}`;
 }
 
 /** The object as a watch shows it. */
 export function observed({ name, spec, ...object }: NodeServiceObject): ObservedNodeService {
-  const { pods, port, isFast, csi, device } = spec.checks;
+  const { pods, port, probe = 'tcp', isFast, offered, device } = spec.checks;
   return observeNodeService({
     metadata: { ...object, name, creationTimestamp: new Date(object.createdAtMs).toISOString(), resourceVersion: '' },
     spec: {
@@ -87,8 +96,10 @@ export function observed({ name, spec, ...object }: NodeServiceObject): Observed
         ...(pods === undefined
           ? []
           : [{ name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { component: pods } } } }]),
-        ...(port === undefined ? [] : [{ name: PROBE, tcp: { port }, ...(isFast ? { period: '100ms' } : {}) }]),
-        ...(csi ? [{ name: 'registered', csiNode: { driver: CSI_DRIVER } }] : []),
+        ...(port === undefined
+          ? []
+          : [{ name: PROBE, [probe]: probeOf(probe, port), ...(isFast ? { period: '100ms' } : {}) }]),
+        ...(offered === undefined ? [] : [{ name: 'offered', [offered]: OFFERED[offered].check }]),
         ...(device ? [{ name: 'device', device: { name: 'edgetpu' } }] : []),
       ],
       ...(spec.startup ? { mode: 'Startup' } : {}),
@@ -106,11 +117,19 @@ const CHECKS: readonly ((name: string, port: number) => Checks)[] = [
   (pods) => ({ pods }),
   (pods, port) => ({ pods, port }),
   (pods, port) => ({ pods, port, isFast: true }),
-  () => ({ csi: true }),
-  (pods) => ({ pods, csi: true }),
   () => ({ device: true }),
   (_, port) => ({ port, device: true }),
 ];
+
+/** What is asked besides by the agent, pods and devices, and how. */
+function drawChecks(name: string, { random, pick }: Draw): Checks {
+  if (random() < 0.3) return { ...(random() < 0.5 ? { pods: name } : {}), offered: pick(OFFERED_KINDS) };
+  const checks = pick(CHECKS)(name, pick(PORTS));
+  if (checks.port === undefined || random() < 0.5) return checks;
+  const probe = pick(PROBED_KINDS);
+  // A probe that names no port is for the first.
+  return { ...checks, probe, ...(probe === 'kubernetesService' ? { port: PORTS[0] } : {}) };
+}
 
 /** With and without a budget. */
 const TAINTS = [{ value: '' }, { value: 'v', maxUnavailable: '100%' }] as const;
@@ -127,7 +146,7 @@ export function drawSpec(name: string, { random, pick }: Draw): NodeServiceSpec 
     ...(random() < 0.5 ? { condition: conditionOf(keysOf) } : {}),
   };
   return {
-    checks: pick(CHECKS)(name, pick(PORTS)),
+    checks: drawChecks(name, { random, pick }),
     ...(random() < 0.25 ? { pool: 'a' } : {}),
     ...(random() < 0.25 ? { startup: true } : {}),
     publish: Object.keys(publish).length > 0 ? publish : { label },

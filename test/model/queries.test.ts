@@ -19,7 +19,7 @@ function historyFor(seed: number): History {
   );
   const steps = history.steps.map((step) => ({ ...step, deed: deeds[step.number % deeds.length] as string }));
   const x = {
-    checks: { csi: true },
+    checks: { offered: 'csiNode' },
     publish: { taint: { key: taintOf('x'), value: '', effect: 'NoSchedule' } },
   } as const;
   return { ...history, world: { ...history.world, nodes, nodeServices: { x } }, steps };

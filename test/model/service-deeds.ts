@@ -1,7 +1,7 @@
 import { KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
+import { OFFERED, OFFERED_KINDS } from './actors.ts';
 import type { Deed, Target } from './deeds.ts';
 import {
-  CSI_DRIVER,
   conditionOf,
   drawSpec,
   labelOf,
@@ -96,9 +96,10 @@ export const SERVICE_DEEDS: Readonly<Record<string, Deed>> = {
       truth.reachable = true;
     });
   }),
-  'a CSI driver comes or goes': deed(({ world, truth, pick }) =>
-    world.setCsiDrivers(truth, pick([[CSI_DRIVER], [CSI_DRIVER, 'other'], [], undefined])),
-  ),
+  'what a service asks for comes or goes': deed(({ world, truth, pick, random }) => {
+    const kinds = [...world.services.values()].flatMap(({ spec }) => spec.checks.offered ?? []);
+    OFFERED[pick(kinds.length > 0 ? kinds : OFFERED_KINDS)].set(world, truth, random() < 0.6, random() < 0.5);
+  }),
   'an accelerator comes or goes': deed(({ truth }) => {
     truth.device = !truth.device;
   }),

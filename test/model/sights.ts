@@ -3,6 +3,7 @@ import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import { servicesToProbe } from '@rollcall/coordinator/state/probe-targets.ts';
+import { PORTS } from './node-services.ts';
 import { startedNoteOn } from './started-note.ts';
 import { builtInServices } from './system.ts';
 import { type NodeTruth, type Said, SERVICE_NAMES } from './truth.ts';
@@ -72,7 +73,7 @@ const CONTENTS = new Map<string, ReportContent>();
 export function saidBy(truth: NodeTruth, { list, version }: Viewer): Omit<Said, 'boot' | 'before'> {
   const checks = list.filter(({ name }) => !DIGESTS.has(name));
   const idOf = ({ name, ...how }: ServiceToProbe) =>
-    `${name} ${portOf(how)} ${how.target ? 'pod' : 'node'}${how.periodMilliseconds === 100 ? ' fast' : ''}`;
+    `${name} ${how.probe.kind} ${portOf(how)} ${how.target ? 'pod' : 'node'}${how.periodMilliseconds === 100 ? ' fast' : ''}`;
   return {
     version: version ?? '',
     up: upFor(truth, version),
@@ -93,7 +94,10 @@ function isUp({ ports }: Pick<NodeTruth, 'ports'>, how: How, version: string | u
 }
 
 function portOf({ probe, target }: How): number {
-  return target?.port ?? Number(probe?.['port']);
+  if (target) return target.port;
+  const { port, socket, path, name } = probe ?? {};
+  const [digits = PORTS[0]] = /\d+/.exec(String(port ?? socket ?? path ?? name ?? '')) ?? [];
+  return Number(digits);
 }
 
 /** The value of `label:KEY`, `annotation:KEY`, `taint:KEY` or `condition:TYPE` on a Node; of a taint with its effect. */

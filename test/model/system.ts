@@ -27,8 +27,14 @@ import { listPoolLabels } from '@rollcall/coordinator/state/fleet.test-fixtures.
 import { Fleet } from '@rollcall/coordinator/state/fleet.ts';
 import { Holds } from '@rollcall/coordinator/state/holds/holds.ts';
 import type { HeldPods, ObservedNodeHold } from '@rollcall/coordinator/state/holds/node-hold.ts';
+import type { OnNode } from '@rollcall/coordinator/state/node-indexer.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/state/observed-workspace.ts';
+import {
+  mapOnDemand,
+  type OnDemandCollection,
+  type OnDemandName,
+} from '@rollcall/coordinator/state/on-demand-objects.ts';
 import { PodsByNamespace } from '@rollcall/coordinator/state/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/state/pool-label-sets.ts';
 import type { ObservedNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
@@ -39,6 +45,7 @@ import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
 import { SkippedKeys } from '@rollcall/coordinator/write/skipped-keys.ts';
 import { WriteQueue } from '@rollcall/coordinator/write/write-queue.ts';
 import { Scheduling } from '@rollcall/scheduler-extender/scheduling.ts';
+import type { OnDemandThere } from './actors.ts';
 import { ALLOWED_PREFIXES, POOL_LABEL, PROBES_PER_SECOND } from './node-services.ts';
 
 /** The one place that knows how the controller is built and driven. The rest of the model uses `Replica`. */
@@ -65,6 +72,7 @@ export type Watched = {
   /** `undefined` where they cannot be listed. */
   nodeServices: readonly ObservedNodeService[] | undefined;
   csiNodes: readonly ObservedCsiNode[];
+  onDemand: readonly Pick<OnDemandThere, 'collection' | 'object'>[];
   nodeHolds: readonly ObservedNodeHold[];
 };
 
@@ -288,6 +296,10 @@ export class Replica {
     listPoolLabels(fleet, watched.poolLabelSets);
     fleet.workspaceHandlers.onReplace([...watched.workspaces]);
     fleet.csiNodeHandlers.onReplace([...watched.csiNodes]);
+    mapOnDemand((name) => {
+      const own = watched.onDemand.filter(({ collection }) => collection === name);
+      this.#onDemand(name).replace(own.map(({ object }) => object));
+    });
     if (watched.nodeServices) serviceRegistry.handlers.onReplace([...watched.nodeServices]);
     holds.handlers.onReplace([...watched.nodeHolds]);
   }
@@ -442,6 +454,14 @@ export class Replica {
 
   csiNode(csiNode: ObservedCsiNode, gone: boolean): void {
     tell(this.#fleet.csiNodeHandlers, gone, csiNode);
+  }
+
+  onDemand(collection: OnDemandName, object: OnNode): void {
+    this.#onDemand(collection).upsert(object);
+  }
+
+  #onDemand(name: OnDemandName): OnDemandCollection<OnNode> {
+    return this.#fleet.onDemand.objects[name] as OnDemandCollection<OnNode>;
   }
 
   /** Ends the process: nothing is written any more. */

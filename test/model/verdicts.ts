@@ -1,4 +1,5 @@
-import { CSI_DRIVER, checkId, type NodeServiceObject } from './node-services.ts';
+import { isOfCluster, OFFERED } from './actors.ts';
+import { type Checks, checkId, type NodeServiceObject } from './node-services.ts';
 import { type Hearing, WINDOW_MS } from './silence.ts';
 import { isStarted } from './startup.ts';
 import type { NodeTruth, ServiceName, ServicePod } from './truth.ts';
@@ -29,18 +30,17 @@ export function isOfMachine({ createdAtMs, readySinceMs }: ServicePod, { creatio
   return createdAtMs >= creationTimestampMs || readySinceMs > creationTimestampMs;
 }
 
-/** §10: the CSINode of this Node, by its uid, lists the driver. */
-function hasDriver({ csiNodes }: World, { name, uid }: NodeTruth): boolean {
-  const csiNode = csiNodes.get(name);
-  return csiNode?.nodeUid === uid && csiNode.drivers.includes(CSI_DRIVER);
-}
-
 const seen = (is: boolean): Verdict => (is ? 'ready' : 'not-ready');
 
 /** §3, §10: what the agent says of the check as it is now, or of devices (`undefined` if nothing), as long as it is heard. */
 function agentVerdict(hearing: Hearing, says: boolean | undefined): Verdict {
   if (hearing !== 'speaks') return ({ unheard: 'unknown', silent: 'silent', open: 'open' } as const)[hearing];
   return says === undefined ? 'unknown' : seen(says);
+}
+
+/** §12: a failure of what all nodes share may be unknown: for a while, and while most nodes have it. */
+function probeVerdict(hearing: Hearing, { probe = 'tcp' }: Checks, says: boolean | undefined): Verdict {
+  return isOfCluster(probe) && says === false && hearing === 'speaks' ? 'open' : agentVerdict(hearing, says);
 }
 
 /** What the evidence says of a service of Gitpod, without damping. */
@@ -52,17 +52,17 @@ export function verdictOf(world: World, truth: NodeTruth, service: ServiceName, 
 /** What the evidence says of a NodeService that selects the node, without damping. */
 export function verdictOn(world: World, truth: NodeTruth, service: NodeServiceObject, hearing: Hearing): Verdict {
   const { name, spec } = service;
-  const { pods, port, csi, device } = spec.checks;
+  const { pods, port, offered, device } = spec.checks;
   if (isStarted(truth, service)) return 'ready';
   const verdicts: Verdict[] = [];
   if (pods !== undefined) verdicts.push(seen(hasGoodPod(truth, pods)));
-  if (csi) verdicts.push(seen(hasDriver(world, truth)));
+  if (offered !== undefined) verdicts.push(seen(OFFERED[offered].isSo(world, truth)));
   if (device) verdicts.push(agentVerdict(hearing, truth.said?.device));
   if (port !== undefined)
     verdicts.push(
       hasOtherLists(truth) || isDisputed(world, truth)
         ? 'open'
-        : agentVerdict(hearing, truth.said?.checks.get(checkId(name, spec.checks))),
+        : probeVerdict(hearing, spec.checks, truth.said?.checks.get(checkId(name, spec.checks))),
     );
   return composed(verdicts);
 }
@@ -76,14 +76,19 @@ export function gitpodEvidence(truth: NodeTruth, service: ServiceName, hearing: 
 /** What is seen of a NodeService. */
 export function evidenceOf(world: World, truth: NodeTruth, service: NodeServiceObject, hearing: Hearing): Evidence {
   const { name, spec } = service;
-  const { pods, port, csi, device } = spec.checks;
+  const { pods, port, probe = 'tcp', offered, device } = spec.checks;
   if (isStarted(truth, service)) return {};
   const says = truth.said?.checks.get(checkId(name, spec.checks));
   return {
     pod: pods === undefined ? undefined : hasGoodPod(truth, pods),
-    csi: csi && hasDriver(world, truth),
+    offered: offered && OFFERED[offered].isSo(world, truth),
     device: device && truth.said?.device,
-    agent: port === undefined || hearing === 'unheard' ? undefined : hearing === 'silent' ? false : says,
+    agent:
+      port === undefined || hearing === 'unheard' || (isOfCluster(probe) && !says)
+        ? undefined
+        : hearing === 'silent'
+          ? false
+          : says,
   };
 }
 
@@ -101,7 +106,7 @@ export function sightOf(
   evidence: Evidence,
 ): { hasPod: boolean; isUnseen: boolean } {
   const hasPod = component !== undefined && hasGoodPod(truth, component);
-  return { hasPod, isUnseen: hasPod && verdict === 'not-ready' && evidence['csi'] !== false };
+  return { hasPod, isUnseen: hasPod && verdict === 'not-ready' && evidence['offered'] !== false };
 }
 
 /** One of two agents was not told yet of what the other checks. */

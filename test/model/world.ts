@@ -8,6 +8,7 @@ import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/state/observed-workspace.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/state/pool-label-sets.ts';
+import type { OnDemandThere } from './actors.ts';
 import { ModelAgent } from './agent.ts';
 import { ModelNodes, type NodeWrite } from './api-server/nodes.ts';
 import { CoordinatorProcess, type Lines } from './coordinator-process.ts';
@@ -44,6 +45,8 @@ export class World {
   readonly services = new Map<string, NodeServiceObject>();
   readonly serviceWrites = new NodeServiceWrites(this);
   readonly csiNodes = new Map<string, ObservedCsiNode>();
+  /** By kind of check and node. */
+  readonly onDemand = new Map<string, OnDemandThere>();
   readonly holds = new Map<string, NodeHoldObject>();
   readonly heldPods = new Map<string, HeldPod>();
   readonly workloads = new Workloads();
@@ -227,7 +230,7 @@ export class World {
     const ready = state?.ready ?? false;
     const pod = podOf(`${service}-${uid}`, uid, { node, component: service, ready, createdAtMs, readySinceMs });
     this.heard('pods', node);
-    this.#tell('pods', (to) => to.componentPod({ ...pod, terminating: state?.terminating ?? false }, !state));
+    this.tell('pods', (to) => to.componentPod({ ...pod, terminating: state?.terminating ?? false }, !state));
   }
 
   setPoolLabels(pool: string, labels: Record<string, string> | undefined): void {
@@ -248,7 +251,7 @@ export class World {
     else this.sets.delete(pool);
     this.configured.set(`set ${pool}`, this.nowMs);
     this.heardByAll('sets');
-    this.#tell('sets', (to) => to.poolLabelSet(set, !labels));
+    this.tell('sets', (to) => to.poolLabelSet(set, !labels));
   }
 
   setWorkspace(name: string, node: string | undefined): void {
@@ -256,7 +259,7 @@ export class World {
     if (node === undefined && !this.workspaces.delete(name)) return;
     if (node !== undefined) this.workspaces.set(name, workspace);
     this.heardByAll('workspaces');
-    this.#tell('workspaces', (to) => to.workspace(workspace, node === undefined));
+    this.tell('workspaces', (to) => to.workspace(workspace, node === undefined));
   }
 
   setRules(on: boolean): void {
@@ -270,16 +273,6 @@ export class World {
     }
   }
 
-  // CSINodes
-
-  setCsiDrivers({ name, uid }: NodeTruth, drivers: readonly string[] | undefined): void {
-    const csiNode = { name, nodeUid: uid, drivers: drivers ?? [], storageProblems: new Map<string, string>() };
-    if (!drivers && !this.csiNodes.delete(name)) return;
-    if (drivers) this.csiNodes.set(name, csiNode);
-    this.heard('csiNodes', name);
-    this.#tell('csiNodes', (to) => to.csiNode(csiNode, !drivers));
-  }
-
   // NodeHolds
 
   setHold(name: string, spec: Pick<NodeHoldObject, 'component' | 'unknownField'> | undefined): void {
@@ -290,7 +283,7 @@ export class World {
     if (spec) this.holds.set(name, object);
     else this.holds.delete(name);
     this.heardByAll('holds');
-    this.#tell('holds', (to) => to.nodeHold(observedHold(object), !spec));
+    this.tell('holds', (to) => to.nodeHold(observedHold(object), !spec));
   }
 
   setHeldPod(name: string, state: Pick<HeldPod, 'node' | 'component'> | undefined): void {
@@ -320,7 +313,7 @@ export class World {
     const uid = this.unique('agent');
     const pod = podOf(uid, uid, { node: truth.name, component: 'rollcall-agent', createdAtMs: this.clock.now() });
     truth.agentPodCameMs = this.nowMs;
-    this.#tell('agents', (to) => to.agentPod(pod, false));
+    this.tell('agents', (to) => to.agentPod(pod, false));
     return this.#bootAgent(truth, pod, version);
   }
 
@@ -339,7 +332,7 @@ export class World {
     if (truth.alive.delete(agent)) agent.sayGoodbye(...contentOf(truth, agent));
     truth.agents = truth.agents.filter((each) => each !== agent);
     truth.agentPodWentMs = this.nowMs;
-    this.#tell('agents', (to) => to.agentPod(agent.pod, true));
+    this.tell('agents', (to) => to.agentPod(agent.pod, true));
     // Its goodbye may say what no report said before.
     this.happened();
   }
@@ -477,7 +470,7 @@ export class World {
     return process;
   }
 
-  #tell(line: keyof Lines, what: (to: Replica) => void): void {
+  tell(line: keyof Lines, what: (to: Replica) => void): void {
     for (const { replica, lines } of this.processes) lines[line].send(() => what(replica));
   }
 
@@ -487,7 +480,7 @@ export class World {
     this.version += 1;
     const truth = this.truths.get(name);
     if (truth) noteOurs(truth, write, this.nowMs);
-    this.#tell('nodes', (to) => to.node(write.type, write.node));
+    this.tell('nodes', (to) => to.node(write.type, write.node));
     this.onWrite(write);
     // Only now: the note is evaluated by what was so before it.
     for (const uid of startedOn(write.node)) this.truths.get(name)?.started.add(uid);

@@ -127,6 +127,14 @@ export class ModelNodes {
     if (found) this.#store(found, found.node, found.owners, 'kubelet');
   }
 
+  /** A kubelet says what its Node offers. */
+  setAllocatable(name: string, allocatable: Record<string, string>): void {
+    const found = this.#nodes.get(name);
+    if (!found) return;
+    const { node, owners } = found;
+    this.#store(found, { ...node, status: { ...node.status, allocatable } }, owners, 'kubelet');
+  }
+
   /** The Node as it is afterwards. Throws KubeStatusError where a real API server refuses. */
   patch(patch: NodePatch): Node {
     const { name, manager } = patch;

@@ -1,9 +1,17 @@
 import { CHECK_KINDS, PROBE_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { describe, expect, test } from 'vitest';
 import { observeCsiNode } from '../../state/csi-nodes.ts';
+import type { OnNode } from '../../state/node-indexer.ts';
 import { observePod } from '../../state/observed-pod.ts';
-import { observeResourceSlice } from '../../state/resource-slices.ts';
+import type { OnDemandCollection } from '../../state/on-demand-objects.ts';
 import { KindWorld, WINDOW_MS } from './kinds.test-fixtures.ts';
+import {
+  collectionOf,
+  ON_DEMAND_ACTORS,
+  ON_DEMAND_KINDS,
+  type OnDemandKind,
+  onDemandObject,
+} from './on-demand-actors.test-fixtures.ts';
 
 /**
  * A kind of check as the histories below play it. `is` makes the evidence of it good or bad on a node, for the Node that is
@@ -62,6 +70,18 @@ function byAgent(check: object): Kind {
   };
 }
 
+/** What objects say that are watched while a check asks for them. */
+function onDemand(kind: OnDemandKind): Kind {
+  const collection = ({ fleet }: KindWorld) => fleet.onDemand.objects[collectionOf(kind)] as OnDemandCollection<OnNode>;
+  return {
+    check: { [kind]: ON_DEMAND_ACTORS[kind].settings },
+    list: (world) => collection(world).replace([]),
+    is: (world, name, good) =>
+      collection(world).upsert(onDemandObject(kind, { ...world.node(name), name }, good).object),
+    refuse: (world) => collection(world).forget(),
+  };
+}
+
 const port = { port: 80 };
 
 const KINDS: Record<string, Kind> = {
@@ -84,27 +104,7 @@ const KINDS: Record<string, Kind> = {
       world.write(node, { isWhole: true, allocatable: { 'example.com/gpu': good ? '1' : '0' } }),
     refuse: metadataAlone,
   },
-  dra: {
-    check: { dra: { driver: 'd' } },
-    list: ({ fleet }) => fleet.onDemand.objects.slices.replace([]),
-    is: (world, node, good) => {
-      const { uid, createdAtMs } = world.node(node);
-      const creationTimestamp = new Date(createdAtMs).toISOString();
-      const ownerReferences = [{ kind: 'Node', uid }];
-      const metadata = {
-        name: `slice-${node}`,
-        uid: `slice-${uid}`,
-        resourceVersion: '1',
-        creationTimestamp,
-        ownerReferences,
-      };
-      const pool = { name: node, generation: 1, resourceSliceCount: 1 };
-      world.fleet.onDemand.objects.slices.upsert(
-        observeResourceSlice({ metadata, spec: { driver: 'd', nodeName: node, pool, devices: good ? [{}] : [] } }),
-      );
-    },
-    refuse: ({ fleet }) => fleet.onDemand.objects.slices.forget(),
-  },
+  ...(Object.fromEntries(ON_DEMAND_KINDS.map((kind) => [kind, onDemand(kind)])) as Record<OnDemandKind, Kind>),
   condition: {
     check: { condition: { type: 'KernelHealthy', for: '5s', missing: 'Fail', reporter: PODS } },
     list: (world) => {

@@ -1,0 +1,125 @@
+import { PROBE_KINDS, type SEEN_KINDS } from '@rollcall/common/checks/check-kinds.ts';
+import {
+  ON_DEMAND_ACTORS,
+  ON_DEMAND_KINDS,
+  type OnDemandKind,
+  onDemandObject,
+} from '@rollcall/coordinator/decide/readiness/on-demand-actors.test-fixtures.ts';
+import type { OnNode } from '@rollcall/coordinator/state/node-indexer.ts';
+import type { OnDemandName } from '@rollcall/coordinator/state/on-demand-objects.ts';
+import { removeCondition, rival } from './people.ts';
+import type { NodeTruth } from './truth.ts';
+import type { World } from './world.ts';
+
+const CSI_DRIVER = 'csi.example';
+const RESOURCE = 'model.example/device';
+const OTHER_CONDITION = 'other.example/Healthy';
+
+/**
+ * How a probe of a kind is written. The agent finds what is really so at the port that is named in it, however it asks;
+ * `undefined` where no port can be named.
+ */
+const PROBES: Readonly<Record<string, ((port: number) => object) | undefined>> = {
+  tcp: (port) => ({ port }),
+  tls: (port) => ({ port }),
+  http2: (port) => ({ port }),
+  http: (port) => ({ port, path: '/ready' }),
+  https: (port) => ({ port }),
+  grpc: (port) => ({ port }),
+  csi: (port) => ({ socket: `/run/${port}/csi.sock` }),
+  unix: (port) => ({ path: `/run/${port}/socket` }),
+  file: (port) => ({ path: `/run/${port}/ready` }),
+  dns: (port) => ({ name: `port-${port}.example` }),
+  kubernetesService: undefined,
+};
+
+export const PROBED_KINDS: readonly string[] = Object.keys(PROBES);
+
+/** The settings of a probe. One that cannot name a port is for the first. */
+export function probeOf(kind: string, port: number): object {
+  return PROBES[kind]?.(port) ?? {};
+}
+
+/** Whether a probe goes to an address of a pod, if there is one. */
+export function isAtAddress(kind: string): boolean {
+  return 'port' in probeOf(kind, 1);
+}
+
+export function isOfCluster(kind: string): boolean {
+  return PROBE_KINDS[kind]?.isOfCluster === true;
+}
+
+/** What is there of an object that is watched on demand: of which Node, and whether the check passes by it. */
+export type OnDemandThere = { uid: string; isSo: boolean; collection: OnDemandName; object: OnNode };
+
+/** What the coordinator sees itself: how it is asked for, whether it is really so, and how it changes. */
+type SeenActor = {
+  check: object;
+  isSo: (world: World, truth: NodeTruth) => boolean;
+  /** `isGone`: where it is not so, what says it is not there at all. */
+  set: (world: World, truth: NodeTruth, isSo: boolean, isGone?: boolean) => void;
+};
+
+/** Pods and devices are played by deeds of their own. */
+const ELSEWHERE = ['pods', 'device'] as const;
+export type OfferedKind = Exclude<keyof typeof SEEN_KINDS, (typeof ELSEWHERE)[number]>;
+
+/** By an object of the node, which outlives its Node. */
+function onDemand(kind: OnDemandKind): SeenActor {
+  return {
+    check: ON_DEMAND_ACTORS[kind].settings,
+    isSo: ({ onDemand }, { name, uid }) => {
+      const there = onDemand.get(`${kind} ${name}`);
+      return there?.uid === uid && there.isSo;
+    },
+    set: (world, { name, uid }, isSo) => {
+      const { collection, object } = onDemandObject(kind, { name, uid, createdAtMs: world.clock.now() }, isSo);
+      world.onDemand.set(`${kind} ${name}`, { uid, isSo, collection, object });
+      world.heard(kind, name);
+      world.tell('onDemand', (to) => to.onDemand(collection, object));
+    },
+  };
+}
+
+/** §10: an object of the node counts where it is of this Node, by its uid. */
+export const OFFERED: Readonly<Record<OfferedKind, SeenActor>> = {
+  csiNode: {
+    check: { driver: CSI_DRIVER },
+    isSo: ({ csiNodes }, { name, uid }) => {
+      const csiNode = csiNodes.get(name);
+      return csiNode?.nodeUid === uid && csiNode.drivers.includes(CSI_DRIVER);
+    },
+    set: (world, { name, uid }, isSo, isGone = false) => {
+      const drivers = isSo ? [CSI_DRIVER, 'other'] : [];
+      const csiNode = { name, nodeUid: uid, drivers, storageProblems: new Map<string, string>() };
+      if (!isSo && isGone) world.csiNodes.delete(name);
+      else world.csiNodes.set(name, csiNode);
+      world.heard('csiNodes', name);
+      world.tell('csiNodes', (to) => to.csiNode(csiNode, !isSo && isGone));
+    },
+  },
+  ...(Object.fromEntries(ON_DEMAND_KINDS.map((kind) => [kind, onDemand(kind)])) as Record<OnDemandKind, SeenActor>),
+  resource: {
+    check: { name: RESOURCE },
+    isSo: ({ nodes }, { name }) => nodes.get(name)?.status?.allocatable?.[RESOURCE] === '1',
+    set: (world, truth, isSo) => {
+      world.heard('nodes', truth.name);
+      world.nodes.setAllocatable(truth.name, { [RESOURCE]: isSo ? '1' : '0' });
+    },
+  },
+  condition: {
+    check: { type: OTHER_CONDITION, missing: 'Fail' },
+    isSo: ({ nodes }, { name }) =>
+      nodes.get(name)?.status?.conditions?.some(({ type, status }) => type === OTHER_CONDITION && status === 'True') ===
+      true,
+    set: (world, truth, isSo, isGone = false) => {
+      if (!isSo && isGone) removeCondition(world, truth, OTHER_CONDITION);
+      else rival(world, truth, OTHER_CONDITION, isSo ? 'True' : 'False');
+    },
+  },
+};
+
+export const OFFERED_KINDS = Object.keys(OFFERED) as OfferedKind[];
+
+/** Every kind that has an actor here, or deeds of its own. */
+export const PLAYED_KINDS: readonly string[] = [...OFFERED_KINDS, ...ELSEWHERE, ...PROBED_KINDS];
