@@ -1,5 +1,5 @@
-import { PENDING_MESSAGE } from '@rollcall/common/well-known.ts';
 import { text } from '@rollcall/common/checks/schema.ts';
+import { PENDING_MESSAGE } from '@rollcall/common/well-known.ts';
 import type { ManifestObject } from './manifest.ts';
 
 /** Common parts of our CRDs. */
