@@ -30,7 +30,13 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/model',
     'coordinator/kube',
   ],
-  'coordinator/state': ['common', 'coordinator/model/inventory', 'coordinator/model', 'coordinator/kube'],
+  'coordinator/state': [
+    'common',
+    'coordinator/model/inventory',
+    'coordinator/model/keys',
+    'coordinator/model',
+    'coordinator/kube',
+  ],
   'coordinator/state/holds': ['common', 'coordinator/model', 'coordinator/kube', 'coordinator/state'],
   'coordinator/watch': [
     'common',

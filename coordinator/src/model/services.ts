@@ -11,6 +11,7 @@ import {
   WORKSPACE_NODE_LABELS,
   WS_DAEMON,
 } from '@rollcall/common/well-known.ts';
+import type { KeyKind } from './keys/key-entry.ts';
 import type { LabelSelector } from './label-selector.ts';
 
 /** Something that has to be up on a node for the node to do its job: what tells whether it is, and what is said of it. */
@@ -75,6 +76,27 @@ export function conditionChecksOf(service: Pick<Service, 'checks'>): ConditionCh
 export function watchedPodsOf(service: Pick<Service, 'checks'>): ServicePods[] {
   const own = podsChecksOf(service).map(({ pods }) => pods);
   return [...own, ...conditionChecksOf(service).flatMap(({ reporter }) => reporter ?? [])];
+}
+
+/** A key of Nodes that a service publishes. */
+export type PublishedKey = { kind: keyof Publication; key: string };
+
+/** What a service publishes. */
+export function publishedKeys({ publish: { label, taint, condition } }: Pick<Service, 'publish'>): PublishedKey[] {
+  const keys: PublishedKey[] = [];
+  if (label !== undefined) keys.push({ kind: 'label', key: label });
+  if (taint) keys.push({ kind: 'taint', key: taint.key });
+  if (condition !== undefined) keys.push({ kind: 'condition', key: condition });
+  return keys;
+}
+
+/** The same for one key, without a list. */
+export function publishes(
+  { publish }: Pick<Service, 'publish'>,
+  { kind, key }: { kind: KeyKind; key: string },
+): boolean {
+  const { label, taint, condition } = publish;
+  return { label, annotation: undefined, taint: taint?.key, condition }[kind] === key;
 }
 
 /** The checks of a service, those within `anyOf` among them. */

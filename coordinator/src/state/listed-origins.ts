@@ -1,4 +1,5 @@
-import { keysOn, type ListedKind, listedKey, type NodeKeys, type Origin } from './node-keys.ts';
+import type { ListedKind } from '../model/keys/key-kinds.ts';
+import { keysOn, listedKey, type NodeKeys, type Origin } from './node-keys.ts';
 import type { ObservedNode } from './observed-node.ts';
 
 /** On how many Nodes each key is listed as set by rollcall, by origin. Kept up to date as Nodes change. */

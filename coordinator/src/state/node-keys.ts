@@ -4,10 +4,8 @@ import {
   MANAGED_LABELS_ANNOTATION,
   SERVICE_KEYS_ANNOTATION,
 } from '@rollcall/common/well-known.ts';
+import { LISTED_KINDS, type ListedKind } from '../model/keys/key-kinds.ts';
 import { objectIn, parseAnnotation, sortedObject, textsIn } from './json-annotation.ts';
-
-/** Kinds of keys that a Node lists. */
-export type ListedKind = 'label' | 'taint' | 'condition';
 
 /**
  * Why rollcall set a key: a service of Gitpod, a NodeService with its uid, the labels of a pool, a rule, a rule that builds
@@ -19,8 +17,6 @@ export type Origin = 'gitpod' | `service:${string}` | 'pool' | 'rule' | 'rule:se
 export type NodeKeys = ReadonlyMap<string, Origin>;
 
 type Annotated = { annotations: Readonly<Record<string, string>> };
-
-const LISTED_KINDS: readonly ListedKind[] = ['label', 'taint', 'condition'];
 
 const NO_KEYS: NodeKeys = new Map();
 const parsed = new WeakMap<object, NodeKeys>();

@@ -1,15 +1,8 @@
 import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
+import { KEY_KINDS, type ListedKind } from '../../model/keys/key-kinds.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import type { TaintEffect } from '../../model/services.ts';
-import {
-  isOfRule,
-  isOfService,
-  keysOn,
-  type ListedKind,
-  listedKey,
-  type Origin,
-  splitListed,
-} from '../../state/node-keys.ts';
+import { isOfRule, isOfService, keysOn, listedKey, type Origin, splitListed } from '../../state/node-keys.ts';
 import type { Claim, Claimed, Consequence, EvaluatedNode } from './labeler.ts';
 
 const NOTHING_ASKS = 'nothing requests it any more';
@@ -57,7 +50,7 @@ function claimOf(
     return [{ ...base, stance: 'absent', ownership: isOfRule(origin) ? 'forced' : 'shared' }];
   }
   if (keys.isUntouchable(kind, key)) return [];
-  const ownership = kind === 'condition' ? 'shared' : 'exclusive';
+  const ownership = KEY_KINDS[kind].removal;
   if (origin === 'gitpod') return [{ ...base, stance: 'absent', ownership }];
   if (!node.servicesKnown) return [{ ...base, stance: 'keep', ownership, reason: SERVICES_UNKNOWN, cause: 'unknown' }];
   return [{ ...base, stance: 'absent', ownership, object: origin === 'service:' ? `${kind} ${key}` : origin }];

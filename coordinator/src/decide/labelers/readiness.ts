@@ -1,8 +1,9 @@
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { type Cause, isSeen } from '../../model/inventory/cause.ts';
+import { KEY_KINDS } from '../../model/keys/key-kinds.ts';
 import { selects } from '../../model/label-selector.ts';
-import type { Service, ServiceTaint } from '../../model/services.ts';
-import { isOfRule, isOfService, keysOn, type ListedKind, listedKey, type Origin } from '../../state/node-keys.ts';
+import { publishedKeys, type Service, type ServiceTaint } from '../../model/services.ts';
+import { isOfRule, isOfService, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
 import { hasStarted, startedServices } from '../../state/started-services.ts';
 import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
 import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
@@ -71,23 +72,19 @@ function claimsOf(service: Service, node: EvaluatedNode, options: ReadinessOptio
  * What rollcall itself set on a node that the service does not select: it goes. What others set there under the same keys is
  * theirs.
  */
-function formerClaims({ publish: { label, taint, condition } }: Service, node: EvaluatedNode): Claim[] {
+function formerClaims(service: Service, node: EvaluatedNode): Claim[] {
   const listed = keysOn(node);
-  const gone = (kind: ListedKind, key: string | undefined, isApplied: boolean): Claim[] => {
-    const origin = key === undefined ? undefined : listed.get(listedKey(kind, key));
-    if (key === undefined || (!isApplied && (origin === undefined || !isOfService(origin) || isOfRule(origin))))
-      return [];
-    const ownership = kind === 'condition' ? 'shared' : 'exclusive';
-    return [
-      { ...NOT_SELECTED, kind, key, value: kind === 'label' ? 'true' : '', ownership, ...(origin && { origin }) },
-    ];
-  };
-  return [
-    ...gone('label', label, label !== undefined && node.ownedLabels.has(label)),
-    ...gone('taint', taint?.key, false),
-    ...gone('condition', condition, condition !== undefined && node.ownedConditions.has(condition)),
-  ];
+  const applied = { label: node.ownedLabels, taint: NONE, condition: node.ownedConditions };
+  return publishedKeys(service).flatMap(({ kind, key }): Claim[] => {
+    const origin = listed.get(listedKey(kind, key));
+    const isOurs = applied[kind].has(key) || (isOfService(origin) && !isOfRule(origin));
+    const ownership = KEY_KINDS[kind].removal;
+    const value = kind === 'label' ? 'true' : '';
+    return isOurs ? [{ ...NOT_SELECTED, kind, key, value, ownership, ...(origin && { origin }) }] : [];
+  });
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 function standOf(kind: keyof typeof STANCES, { state, reason, sinceMs, cause }: ServiceReadiness): Stand {
   return { stance: STANCES[kind][state], reason, sinceMs, cause };

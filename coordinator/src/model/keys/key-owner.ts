@@ -1,6 +1,7 @@
 /**
- * Something that wants a key of Nodes: a built-in service, a NodeService, a NodePoolLabels or NodePoolLabelSet, a rule. Keys
- * with a fixed name or prefix are reserved for rollcall whatever the flags, and have no claimants.
+ * Something that wants a key of Nodes: a built-in service, a NodeService, a NodePoolLabels or NodePoolLabelSet, a rule. The
+ * startup gate, devices and facts have their keys by a name or a prefix, which `own-keys.ts` reserves whatever the flags: no
+ * other can ever have set such a key, so they claim none, and `KeyRegistry.refusal` refuses whoever asks for it.
  */
 export type Claimant = {
   /** For people: its kind and name. */

@@ -1,8 +1,8 @@
 import { CONDITIONS_OF_OTHERS } from '@rollcall/common/node-lifecycle.ts';
 import { IDENTITY_LABELS } from '@rollcall/common/pool-labels.ts';
-import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
-import { KNOWN_TAINT_PREFIXES, WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
+import { WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
 import type { Asker, KeyConfig, KeyEntry, KeyKind, ServiceKeys } from './key-entry.ts';
+import { KEY_KINDS } from './key-kinds.ts';
 import { OWN_KEYS, serviceKeys } from './own-keys.ts';
 
 /** Who has a label that several want; `name` is for people. */
@@ -91,8 +91,7 @@ export class KeyRegistry {
   isUntouchable(kind: KeyKind, key: string): boolean {
     if (kind === 'condition') return CONDITIONS_OF_OTHERS.includes(key);
     if (this.refusal('pool', kind, key) !== undefined) return true;
-    const isKnown = kind === 'taint' && KNOWN_TAINT_PREFIXES.some((prefix) => key.startsWith(prefix));
-    return !isKnown && reservedDomainOf(key, KUBERNETES_DOMAINS) !== undefined;
+    return KEY_KINDS[kind].domainOf(key) !== undefined;
   }
 
   /** Whether taints or conditions are kept as they should be all the time, so that whole Nodes have to be watched. */

@@ -7,7 +7,7 @@ import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import { observePod } from '../observed-pod.ts';
 import { serviceList } from '../probe-targets.ts';
-import { type AcceptanceOptions, builtInWithoutTaken, NO_CLAIMS, refusalsOf } from './acceptance.ts';
+import { type AcceptanceOptions, acceptanceOf, NO_CLAIMS, type Refusals } from './acceptance.ts';
 import { type ObservedNodeService, observeNodeService } from './node-service.ts';
 
 const GITPOD = serviceOf();
@@ -32,6 +32,10 @@ const OPTIONS: AcceptanceOptions = {
   impliedBy: () => new Set(),
   claims: () => NO_CLAIMS,
 };
+
+function* refusalsOf(...asked: Parameters<typeof acceptanceOf>): Generator<undefined, Refusals> {
+  return (yield* acceptanceOf(...asked)).refusals;
+}
 
 /** The reasons why these are refused, by name; those that are accepted are not named. */
 function refused(
@@ -420,9 +424,7 @@ describe('a key of a built-in service', () => {
     const isOnNodes = (kind: string, key: string, origin: string) =>
       kind === of && key === keys[of].key && listed.includes(origin);
     const claims = () => ({ claimantsOf: ({ kind }: { kind: string }) => (kind === of ? others : []), isOnNodes });
-    const refusals = atOnce(refusalsOf([wanting[of]], { ...OPTIONS, claims }));
-    const accepted = refusals.get(wanting[of]) ? [] : [wanting[of]];
-    const builtIn = builtInWithoutTaken(accepted, { ...OPTIONS, claims });
+    const { refusals, builtIn } = atOnce(acceptanceOf([wanting[of]], { ...OPTIONS, claims }));
     const { label, taint } = builtIn.services[0]?.publish ?? {};
     const problem = builtIn.refusals.get(GITPOD.name)?.message;
     return { refusal: refusals.get(wanting[of])?.message, kept: { label, taint: taint?.key }, problem };

@@ -1,7 +1,6 @@
 import { ACCELERATORS } from '@rollcall/common/accelerators.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
-import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import {
   KNOWN_TAINT_PREFIXES,
   KUBELET_CONDITIONS,
@@ -10,14 +9,18 @@ import {
   SERVICE_LABEL_PREFIX,
 } from '@rollcall/common/well-known.ts';
 import { isDeviceId } from '../../model/inventory/tally.ts';
+import { KEY_KINDS } from '../../model/keys/key-kinds.ts';
 import { type Claimant, ownerOf } from '../../model/keys/key-owner.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { keysOfSelector } from '../../model/label-selector.ts';
 import {
   conditionChecksOf,
   dependsOnStart,
+  type PublishedKey as Key,
   podsChecksOf,
   probeChecksOf,
+  publishedKeys,
+  publishes,
   type Service,
   type ServiceCheck,
   type ServiceProbe,
@@ -152,40 +155,37 @@ const LABEL_NAME_MAX = 63;
 const CHECKS_MAX = 16;
 const ANY_OF_MAX = 8;
 
-type Key = { kind: 'label' | 'taint' | 'condition'; key: string };
-
 export type Refusals = ReadonlyMap<ObservedNodeService, Refusal | undefined>;
 
+export type Acceptance = {
+  /** Why each NodeService is not in force, or `undefined`. */
+  refusals: Refusals;
+  /** The built-in services without the keys that others have on Nodes; why, by the name of the service. */
+  builtIn: { services: readonly Service[]; refusals: ReadonlyMap<string, Refusal> };
+};
+
 /**
- * Returns for each NodeService why it is not in force, or `undefined`. Each is evaluated by those that were accepted before it,
- * from the oldest to the youngest, so that none decides about an older one. Yields between them.
+ * Judges NodeServices. Each is evaluated by those that were accepted before it, from the oldest to the youngest, so that
+ * none decides about an older one. Yields between them. Flags that ask for a key later take it from no one.
  */
-export function* refusalsOf(
+export function* acceptanceOf(
   objects: readonly ObservedNodeService[],
   options: AcceptanceOptions,
-): Generator<undefined, Refusals> {
+): Generator<undefined, Acceptance> {
   const claims = options.claims();
-  const rivals = Map.groupBy(
-    objects.flatMap((object) => keysOf(object.service).map((key) => ({ id: idOf(key), key, object }))),
+  const services = [...options.builtIn, ...objects.map(({ service }) => service)];
+  const wanting = Map.groupBy(
+    services.flatMap((service) => publishedKeys(service).map((key) => ({ id: idOf(key), service }))),
     ({ id }) => id,
   );
   const refusals = new Map<ObservedNodeService, Refusal | undefined>();
-  /** The owner of a key among all that want it; those that are refused for something else want nothing. */
-  const keyTaken = (key: Key, object: ObservedNodeService): Refusal | undefined => {
-    const own = claimantOf(object, key, claims);
-    const others = (rivals.get(idOf(key)) ?? []).flatMap((each) =>
-      each.object === object || refusals.get(each.object) ? [] : claimantOf(each.object, key, claims),
-    );
-    const builtIn = options.builtIn
-      .filter((each) => wants(each, key))
-      .map((each) => builtInClaimant(each, key, claims));
-    const owner = ownerOf([own, ...others, ...builtIn, ...claims.claimantsOf(key)]);
-    if (owner === undefined || owner === own) return undefined;
-    if (builtIn.includes(owner)) return keyRefused(key, `belongs to ${owner.name}`);
-    const why = owner.isOnNodes && !own.isOnNodes ? 'which has it on Nodes' : 'which is older';
-    return { reason: 'KeyTaken', message: `The ${key.kind} ${key.key} already belongs to ${owner.name}, ${why}` };
+  /** Those that are refused for something else want nothing. */
+  const refused = new Set<Service>();
+  const keyTaken = (key: Key, service: Service): Refusal | undefined => {
+    const rivals = (wanting.get(idOf(key)) ?? []).map((each) => each.service).filter((each) => !refused.has(each));
+    return whyNotOwner(key, service, rivals, claims);
   };
-  const isOfBuiltIn = (key: Key) => options.builtIn.some((each) => wants(each, key));
+  const isOfBuiltIn = (key: Key) => options.builtIn.some((each) => publishes(each, key));
   const names = new Set(options.builtIn.map(({ name }) => name));
   const budgets = new NodeBudgets(options.agentProbesPerSecond);
   const circles = new Circles(options.impliedBy);
@@ -207,66 +207,60 @@ export function* refusalsOf(
       nameTooLong(service) ??
       noExecute(service, options) ??
       withoutConditions(service, options) ??
-      firstOf(keysOf(service).filter(isOfBuiltIn), (key) => keyTaken(key, object)) ??
-      firstOf(keysOf(service), (key) => refusalOfKey(key, options)) ??
-      firstOf(keysOf(service), (key) => keyTaken(key, object)) ??
+      firstOf(publishedKeys(service).filter(isOfBuiltIn), (key) => keyTaken(key, service)) ??
+      firstOf(publishedKeys(service), (key) => refusalOfKey(key, options)) ??
+      firstOf(publishedKeys(service), (key) => keyTaken(key, service)) ??
       circles.refusal(service) ??
       conditionCircle(service, conditions) ??
       budgets.refusal(service);
     refusals.set(object, refusal);
-    if (refusal) continue;
+    if (refusal) {
+      refused.add(service);
+      continue;
+    }
     budgets.take(service);
     circles.add(service);
     use(conditions, service);
   }
-  return refusals;
+  return { refusals, builtIn: withoutTaken(options.builtIn, keyTaken) };
 }
 
-function claimantOf(
-  { service, uid, createdAtMs }: ObservedNodeService,
-  { kind, key }: Key,
-  claims: KeyClaims,
-): Claimant {
-  const isOnNodes = claims.isOnNodes(kind, key, `service:${uid}`);
-  return { name: `the NodeService ${service.name}`, createdAtMs, isOnNodes };
+/** Why a service does not have a key, given all other services that want it. */
+function whyNotOwner(key: Key, service: Service, rivals: readonly Service[], claims: KeyClaims): Refusal | undefined {
+  const own = claimantOf(service, key, claims);
+  const others = rivals.filter((each) => each !== service).map((each) => claimantOf(each, key, claims));
+  const owner = ownerOf([own, ...others, ...claims.claimantsOf(key)]);
+  if (owner === undefined || owner === own) return undefined;
+  if (owner.createdAtMs === BUILT_IN_MS) return keyRefused(key, `belongs to ${owner.name}`);
+  const why = owner.isOnNodes && !own.isOnNodes ? 'which has it on Nodes' : 'which is older';
+  return { reason: 'KeyTaken', message: `The ${key.kind} ${key.key} already belongs to ${owner.name}, ${why}` };
 }
 
-/** It is older than every object. */
-function builtInClaimant({ name }: Service, { kind, key }: Key, claims: KeyClaims): Claimant {
-  const isOnNodes = claims.isOnNodes(kind, key, 'gitpod');
-  return { name: `the service ${name} of Gitpod`, createdAtMs: Number.NEGATIVE_INFINITY, isOnNodes };
+/** Older than every object. */
+const BUILT_IN_MS = Number.NEGATIVE_INFINITY;
+
+function claimantOf({ name, origin }: Service, { kind, key }: Key, claims: KeyClaims): Claimant {
+  const [who, createdAtMs, listed] =
+    origin.kind === 'object'
+      ? [`the NodeService ${name}`, origin.createdAtMs, `service:${origin.uid}`]
+      : [`the service ${name} of Gitpod`, BUILT_IN_MS, 'gitpod'];
+  return { name: who, createdAtMs, isOnNodes: claims.isOnNodes(kind, key, listed) };
 }
 
-function wants(service: Service, { kind, key }: Key): boolean {
-  return keysOf(service).some((each) => each.kind === kind && each.key === key);
-}
-
-/**
- * Returns the built-in services without the keys that others have on Nodes already: flags that ask for a key later take it
- * from no one. `refusals` has the reasons, by the name of the service.
- */
-export function builtInWithoutTaken(
-  accepted: readonly ObservedNodeService[],
-  options: Pick<AcceptanceOptions, 'builtIn' | 'claims'>,
-): { services: readonly Service[]; refusals: ReadonlyMap<string, Refusal> } {
-  const claims = options.claims();
+function withoutTaken(
+  builtIn: readonly Service[],
+  keyTaken: (key: Key, service: Service) => Refusal | undefined,
+): Acceptance['builtIn'] {
   const refusals = new Map<string, Refusal>();
-  const services = options.builtIn.map((service) => {
-    const isTaken = (key: Key) => {
-      const own = builtInClaimant(service, key, claims);
-      const others = accepted.filter((each) => wants(each.service, key)).map((each) => claimantOf(each, key, claims));
-      const owner = ownerOf([own, ...others, ...claims.claimantsOf(key)]);
-      if (owner === undefined || owner === own) return false;
-      const message = `The ${key.kind} ${key.key} already belongs to ${owner.name}, which has it on Nodes`;
-      refusals.set(service.name, { reason: 'KeyTaken', message });
-      return true;
-    };
-    const taken = keysOf(service).filter(isTaken);
-    if (taken.length === 0) return service;
-    const { label, taint, ...publish } = service.publish;
-    const isKept = (kind: Key['kind']) => !taken.some((each) => each.kind === kind);
-    const kept = { ...(label && isKept('label') && { label }), ...(taint && isKept('taint') && { taint }) };
-    return { ...service, publish: { ...publish, ...kept } };
+  const services = builtIn.map((service) => {
+    const publish = { ...service.publish };
+    for (const key of publishedKeys(service)) {
+      const refusal = keyTaken(key, service);
+      if (!refusal) continue;
+      refusals.set(service.name, refusal);
+      delete publish[key.kind];
+    }
+    return refusals.has(service.name) ? { ...service, publish } : service;
   });
   return { services, refusals };
 }
@@ -374,11 +368,10 @@ function keyRefused({ kind, key }: Key, problem: string): Refusal {
 }
 
 function problemOfKey(kind: 'label' | 'taint', key: string, { keys, builtIn }: AcceptanceOptions): string | undefined {
-  const isKnown = kind === 'taint' && KNOWN_TAINT_PREFIXES.some((prefix) => key.startsWith(prefix));
-  const domain = isKnown ? undefined : reservedDomainOf(key, KUBERNETES_DOMAINS);
+  const domain = KEY_KINDS[kind].domainOf(key);
   if (domain !== undefined) return `is in the domain ${domain}`;
   // Who has a key of a built-in service is decided among all that want it.
-  return builtIn.some((each) => wants(each, { kind, key })) ? undefined : keys.refusal('service', kind, key);
+  return builtIn.some((each) => publishes(each, { kind, key })) ? undefined : keys.refusal('service', kind, key);
 }
 
 function problemOfCondition(type: string, { allowedConditions }: AcceptanceOptions): string | undefined {
@@ -387,14 +380,6 @@ function problemOfCondition(type: string, { allowedConditions }: AcceptanceOptio
   if (LIFECYCLE_CONDITIONS.includes(type)) return 'is reserved for those who drain and maintain nodes';
   if (!REPAIR_CONDITIONS.includes(type) || allowedConditions.includes(type)) return undefined;
   return 'makes Karpenter replace nodes, and is not listed in --allow-condition';
-}
-
-function keysOf({ publish: { label, taint, condition } }: Service): Key[] {
-  const keys: Key[] = [];
-  if (label !== undefined) keys.push({ kind: 'label', key: label });
-  if (taint) keys.push({ kind: 'taint', key: taint.key });
-  if (condition !== undefined) keys.push({ kind: 'condition', key: condition });
-  return keys;
 }
 
 function idOf({ kind, key }: Key): string {

@@ -6,7 +6,7 @@ import { serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
 import { formatKeys, listedKey, type Origin } from '../node-keys.ts';
 import { formatStartedServices } from '../started-services.ts';
-import { type AcceptanceOptions, NO_CLAIMS, refusalsOf } from './acceptance.ts';
+import { type AcceptanceOptions, acceptanceOf, NO_CLAIMS } from './acceptance.ts';
 import { CHECKS_MAX, SERVICE_KEYS_BYTES_MAX, SERVICES_MAX } from './budgets.ts';
 import { type ObservedNodeService, observeNodeService } from './node-service.ts';
 
@@ -97,7 +97,7 @@ const ROWS: [reason: string, fit: number, spec: (index: number) => NonNullable<N
 ];
 
 function refused(objects: readonly ObservedNodeService[], change: Partial<AcceptanceOptions> = {}) {
-  const refusals = atOnce(refusalsOf(objects, { ...OPTIONS, ...change }));
+  const refusals = atOnce(acceptanceOf(objects, { ...OPTIONS, ...change })).refusals;
   return [...refusals].flatMap(([{ name }, refusal]) => (refusal ? [{ name, ...refusal }] : []));
 }
 
@@ -172,7 +172,7 @@ test('no node can have more than the budgets, whatever its labels', () => {
     const spec = { checks: checks(1, { ...TCP, period: `${100 + random(900)}ms` }), publish: publishing(index) };
     return object(index, nodeSelector ? { ...spec, nodeSelector } : spec);
   });
-  const refusals = atOnce(refusalsOf(objects, OPTIONS));
+  const refusals = atOnce(acceptanceOf(objects, OPTIONS)).refusals;
   const accepted = objects.filter((each) => !refusals.get(each)).map(({ service }) => service);
   for (const pool of pools) {
     for (const zone of pools) {

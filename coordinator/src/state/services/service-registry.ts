@@ -7,7 +7,7 @@ import { atOnce, Slices } from '@rollcall/common/slices.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isSameButStatus } from '../../model/same-but-status.ts';
 import type { Service } from '../../model/services.ts';
-import { type AcceptanceOptions, builtInWithoutTaken, type Refusals, refusalsOf } from './acceptance.ts';
+import { type Acceptance, type AcceptanceOptions, acceptanceOf, type Refusals } from './acceptance.ts';
 import type { Refusal } from './budgets.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
@@ -39,7 +39,7 @@ export class ServiceRegistry {
   readonly #objects = new Map<string, ObservedNodeService>();
   #refusals: Refusals = new Map();
   #services: readonly Service[];
-  #builtIn: ReturnType<typeof builtInWithoutTaken>;
+  #builtIn: Acceptance['builtIn'];
   #inForce = new Map<string, ObservedNodeService>();
   readonly #soon: () => void;
   #known = false;
@@ -167,7 +167,7 @@ export class ServiceRegistry {
   *#judgeInSteps(always: boolean): Generator<undefined, void> {
     const { otherKeys, logger } = this.#options;
     const [objects, isListed] = [this.objects(), this.#isListed];
-    const refusals = yield* refusalsOf(objects, { ...this.#options, keys: otherKeys });
+    const { refusals, builtIn } = yield* acceptanceOf(objects, { ...this.#options, keys: otherKeys });
     this.#refusals = refusals;
     this.#known = isListed && this.#isListed;
     const uids = new Set(objects.map(({ uid }) => uid));
@@ -175,7 +175,6 @@ export class ServiceRegistry {
     const isSomeGone = !this.#uids.isSubsetOf(uids);
     this.#uids = uids;
     const accepted = objects.filter((object) => !refusals.get(object));
-    const builtIn = builtInWithoutTaken(accepted, this.#options);
     const isBuiltInAsBefore = isDeepStrictEqual(this.#builtIn, builtIn);
     this.#builtIn = builtIn;
     const before = this.#inForce;
@@ -209,17 +208,17 @@ export class ServiceRegistry {
       const before = this.#objects.get(object.name);
       proposed.set(object.name, before ? inPlaceOf(before, object) : object);
     }
-    const found = yield* refusalsOf([...proposed.values()], { ...this.#options, keys: this.#options.otherKeys });
-    const accepted = [...proposed.values()].filter((object) => !found.get(object));
+    const { otherKeys } = this.#options;
+    const found = yield* acceptanceOf([...proposed.values()], { ...this.#options, keys: otherKeys });
+    const accepted = [...proposed.values()].filter((object) => !found.refusals.get(object));
     const refusals = new Map(
       objects.flatMap(({ name }) => {
         const object = proposed.get(name);
-        const refusal = object && found.get(object);
+        const refusal = object && found.refusals.get(object);
         return refusal ? [[name, refusal] as const] : [];
       }),
     );
-    const builtIn = builtInWithoutTaken(accepted, this.#options).services;
-    return { services: [...builtIn, ...accepted.map(({ service }) => service)], refusals };
+    return { services: [...found.builtIn.services, ...accepted.map(({ service }) => service)], refusals };
   }
 }
 
