@@ -1,4 +1,5 @@
 import type { Moment } from '@rollcall/common/clock.ts';
+import { KEY_KINDS } from '../model/keys/key-kinds.ts';
 import type { KeyRegistry } from '../model/keys/key-registry.ts';
 import { selects } from '../model/label-selector.ts';
 import { probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
@@ -8,8 +9,8 @@ import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
 import { hasStarted, startedServices } from '../state/started-services.ts';
 import type { Decision } from './evaluator.ts';
-import { valueOn } from './intent/changes.ts';
 import { entryKey, type IntentEntry, intentOf, type NodeIntent } from './intent/intent.ts';
+import { valueOn, wantedValue } from './intent/kinds/kinds.ts';
 import type { Rules } from './labelers/implied-labels.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { Claim, EvaluatedNode, Labelers } from './labelers/labeler.ts';
@@ -134,14 +135,15 @@ function differences(node: ObservedNode, now: NodeIntent, then: NodeIntent): Pro
 /** The final value of a key on the node. */
 function outcome(
   node: ObservedNode,
-  { kind, key }: Pick<ProposedChange, 'kind' | 'key'>,
+  ref: Pick<ProposedChange, 'kind' | 'key'>,
   entry: IntentEntry | undefined,
 ): string | undefined {
-  const there = valueOn(node, kind, key);
+  const { kind, key } = ref;
+  const there = valueOn(node, ref);
   const isOursAlone = kind === 'label' && node.owned.labels.has(key) && node.shared?.has(key) !== true;
   if (!entry) return isOursAlone ? undefined : there;
-  const { stance, value, effect = 'NoSchedule', ownership } = entry;
+  const { stance, ownership } = entry;
   if (stance === 'keep') return there;
-  if (stance === 'present') return kind === 'taint' ? `${value}:${effect}` : value;
-  return ownership === 'exclusive' || isOursAlone || kind === 'condition' ? undefined : there;
+  if (stance === 'present') return wantedValue(entry);
+  return ownership === 'exclusive' || isOursAlone || KEY_KINDS[kind].removal === 'shared' ? undefined : there;
 }

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import { describe, expect, test } from 'vitest';
+import { setWrite } from '../decide/intent/kinds/metadata.ts';
 import { KubeStatusError } from '../kube/client.ts';
 import type { KubeStatus } from '../kube/objects.ts';
-import { classifyWriteError, type SentMetadata } from './classify.ts';
+import { classifyWriteError } from './classify.ts';
 
 /** Answers of kube-apiserver 1.36.3, where causes that it repeats more than twice are cut to two. */
 const recorded = JSON.parse(readFileSync(new URL('./recorded-statuses.json', import.meta.url), 'utf8')) as Record<
@@ -11,12 +12,14 @@ const recorded = JSON.parse(readFileSync(new URL('./recorded-statuses.json', imp
   KubeStatus
 >;
 
-const nothing: SentMetadata = { labels: {}, annotations: {} };
+const nothing: never[] = [];
 
-function classify(name: string, sent: Partial<SentMetadata> = {}) {
+function classify(name: string, sent: { labels?: Record<string, string>; annotations?: Record<string, string> } = {}) {
   const status = recorded[name];
   if (!status?.code) throw new Error(`nothing is recorded as ${name}`);
-  return classifyWriteError(new KubeStatusError(status.code, status, undefined, {}), { ...nothing, ...sent });
+  const set = { labels: {}, annotations: {}, force: false, ...sent };
+  const changes = setWrite.changes({ write: 'set', set });
+  return classifyWriteError(new KubeStatusError(status.code, status, undefined, {}), changes);
 }
 
 describe('the recorded answer to a', () => {

@@ -1,6 +1,7 @@
 import { describeError } from '@rollcall/common/coded-error.ts';
-import { isAnnotationKey, isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
-import type { KeyRef, NodeKeyRef } from '../decide/intent/plan.ts';
+import type { KeyChange } from '../decide/intent/kinds/kind.ts';
+import { KINDS } from '../decide/intent/kinds/kinds.ts';
+import type { NodeKeyRef } from '../decide/intent/plan.ts';
 import { KubeStatusError } from '../kube/client.ts';
 import type { KubeStatus, Node } from '../kube/objects.ts';
 
@@ -25,7 +26,7 @@ export type WriteOutcome =
   /** There is no such Node any more; one of that name may be another. */
   | { kind: 'gone' }
   /** Nothing was written: keys or values are malformed. Without `keys`, the rules known here do not tell which. */
-  | { kind: 'invalid'; keys: KeyRef[]; message: string }
+  | { kind: 'invalid'; keys: NodeKeyRef[]; message: string }
   /** Nothing was written: authorization or an admission policy refused the request, which does not say for which key. */
   | { kind: 'denied'; message: string }
   /** The API server asked for patience: for all requests, or for those to this Node, as a webhook can. */
@@ -33,27 +34,19 @@ export type WriteOutcome =
   /** Whether anything was written is not known, or the fault is not in what was sent. */
   | { kind: 'failed'; error: unknown };
 
-/** What a request carried, as far as its answer cannot be understood without. */
-export type SentMetadata = {
-  labels: Readonly<Record<string, string>>;
-  annotations: Readonly<Record<string, string>>;
-};
-
 type Cause = { reason?: string; message?: string; field?: string };
 
 /** The shortest wait that the API server can ask for, since Retry-After has whole seconds; also where it names none, or 0. */
 const RETRY_AFTER_MIN_MS = 1000;
 
-const FIELDS: readonly { path: string; kind: KeyRef['kind'] }[] = [
-  { path: 'metadata.labels', kind: 'label' },
-  { path: 'metadata.annotations', kind: 'annotation' },
-];
+/** The fields of a Node whose keys the API server checks one by one, and in which it names none that is malformed. */
+const MAPS = Object.values(KINDS).flatMap(({ field, isWellFormed }) => (isWellFormed ? field : []));
 
 /**
  * Classifies the error that a write ended with, by status, reason and the causes' fields, never by a message; the
- * README has the table.
+ * README has the table. `sent` is what the write changed.
  */
-export function classifyWriteError(error: unknown, sent: SentMetadata): WriteOutcome {
+export function classifyWriteError(error: unknown, sent: readonly KeyChange[]): WriteOutcome {
   if (!(error instanceof KubeStatusError)) return { kind: 'failed', error };
   switch (error.status) {
     case 404:
@@ -83,7 +76,7 @@ function throttled({ retryAfterMs = 0, details }: KubeStatusError): WriteOutcome
 function classifyConflict(error: KubeStatusError): WriteOutcome {
   const conflicts = causesOf(error.details).filter(({ reason }) => reason === 'FieldManagerConflict');
   const foreign = foreignKeys(conflicts);
-  const aboutMap = conflicts.some(({ field }) => FIELDS.some(({ path }) => field === `.${path}`));
+  const aboutMap = conflicts.some(({ field }) => MAPS.some((map) => field === `.${map}`));
   if (foreign.length > 0 || aboutMap) return { kind: 'conflict', foreign };
   if (conflicts.length > 0) return { kind: 'failed', error };
   // Of the rest nothing but the message tells what it is: a resource version that has passed, a uid without an object, or
@@ -106,15 +99,11 @@ function foreignKeys(conflicts: readonly Cause[]): ForeignKey[] {
   return [...found.values()];
 }
 
-const CONDITION = /^\.status\.conditions\[type="(.+)"\]/;
-
 /** Out of `.metadata.labels.example.com/key`, or `.status.conditions[type="example.com/Key"].status`. */
 function refOf(field: string): NodeKeyRef | undefined {
-  const condition = CONDITION.exec(field)?.[1];
-  if (condition !== undefined) return { kind: 'condition', key: condition };
-  for (const { path, kind } of FIELDS) {
-    const prefix = `.${path}.`;
-    if (field.startsWith(prefix)) return { kind, key: field.slice(prefix.length) };
+  for (const [kind, { keyIn }] of Object.entries(KINDS) as [NodeKeyRef['kind'], (typeof KINDS)[NodeKeyRef['kind']]][]) {
+    const key = keyIn?.(field.slice(1));
+    if (key !== undefined) return { kind, key };
   }
   return undefined;
 }
@@ -124,13 +113,15 @@ function managerIn(message: string): string {
   return /"(.+?)"/.exec(message)?.[1] ?? message;
 }
 
-function classifyUnprocessable(error: KubeStatusError, sent: SentMetadata): WriteOutcome {
+function classifyUnprocessable(error: KubeStatusError, sent: readonly KeyChange[]): WriteOutcome {
   const causes = causesOf(error.details);
   const message = describeError(error);
   if (causes.some(({ field }) => field === 'metadata.uid')) return { kind: 'gone' };
-  const fields = FIELDS.filter(({ path }) => causes.some(({ field }) => field?.startsWith(path)));
-  if (fields.length > 0)
-    return { kind: 'invalid', keys: fields.flatMap(({ kind }) => malformedKeys(kind, sent)), message };
+  const maps = MAPS.filter((map) => causes.some(({ field }) => field?.startsWith(map)));
+  if (maps.length > 0) {
+    const keys = sent.filter((change) => maps.includes(KINDS[change.kind].field) && isMalformed(change));
+    return { kind: 'invalid', keys: keys.map(({ kind, key }) => ({ kind, key })), message };
+  }
   if (causes.some(({ field, reason }) => field === undefined && reason === undefined))
     return { kind: 'denied', message };
   // A JSON patch whose `test` did not hold has no details at all; a taint that is there already is a duplicate.
@@ -139,14 +130,8 @@ function classifyUnprocessable(error: KubeStatusError, sent: SentMetadata): Writ
   return isOutdated ? { kind: 'stale' } : { kind: 'denied', message };
 }
 
-function malformedKeys(kind: KeyRef['kind'], sent: SentMetadata): KeyRef[] {
-  const isWellFormed =
-    kind === 'label'
-      ? ([key, value]: [string, string]) => isLabelKey(key) && isLabelValue(value)
-      : ([key]: [string, string]) => isAnnotationKey(key);
-  return Object.entries(kind === 'label' ? sent.labels : sent.annotations)
-    .filter((entry) => !isWellFormed(entry))
-    .map(([key]) => ({ kind, key }));
+function isMalformed({ kind, key, wanted }: KeyChange): boolean {
+  return wanted !== undefined && KINDS[kind].isWellFormed?.(key, wanted) === false;
 }
 
 function causesOf(status: KubeStatus): readonly Cause[] {

@@ -1,5 +1,6 @@
-import { type NodePlan, taintText } from '../decide/intent/plan.ts';
-import type { SeenNode } from './seen-node.ts';
+import type { SeenNode } from '../decide/intent/kinds/kind.ts';
+import { taintText } from '../decide/intent/kinds/taint.ts';
+import type { NodePlan } from '../decide/intent/plan.ts';
 import type { SkippedKeys } from './skipped-keys.ts';
 
 /** The Node that a plan is for: it has what is to go, and nothing that is to come. */

@@ -1,6 +1,7 @@
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import type { SeenNode, Write } from '../decide/intent/kinds/kind.ts';
 import type { ConditionChange, ContestedKey, NodePlan, SkippedKey, TaintChange } from '../decide/intent/plan.ts';
 import type { ObjectMeta } from '../kube/objects.ts';
 import type { WriteOutcome } from './classify.ts';
@@ -9,7 +10,6 @@ import { leavingOut, nodeOf } from './leaving-out.test-fixtures.ts';
 import { createApplyMetrics } from './metrics.ts';
 import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
-import type { SeenNode } from './seen-node.ts';
 import { SkippedKeys } from './skipped-keys.ts';
 import { SlowNodes } from './slow-nodes.ts';
 import type { Priority } from './work-queue.ts';
@@ -43,6 +43,20 @@ export const CONDITIONS: Extract<ConditionChange, { write: 'apply' }> = {
   waiting: [],
 };
 
+/** What a request changes. */
+function sentBy(write: Write) {
+  switch (write.write) {
+    case 'set':
+      return write.set;
+    case 'withdraw':
+      return write.keys;
+    case 'taints':
+      return write.taints;
+    case 'conditions':
+      return write.conditions;
+  }
+}
+
 /** `parts` is what is planned; each write that is taken takes its own out of it, unless the plan lags. */
 export function started(
   parts: Partial<NodePlan>,
@@ -75,22 +89,19 @@ export function started(
   let [reads, planned] = [0, 0];
   let plan: NodePlan | undefined = { node: NODE, ...parts };
   const PART = { withdraw: 'withdrawal', taints: 'taints', set: 'set', conditions: 'conditions' } as const;
-  const write =
-    (kind: Kind) =>
-    async (_node: unknown, change: unknown, { rehearsal = false } = {}): Promise<WriteOutcome> => {
-      written.push(kind);
-      changes.push(change);
-      const outcome = reply?.(kind, written.length, change);
-      if (outcome) return outcome;
-      if (plan && !isLagging && !rehearsal)
-        plan = Object.fromEntries(Object.entries(plan).filter(([part]) => part !== PART[kind])) as NodePlan;
-      return { kind: 'applied', node: { metadata: { ...NODE, labels: { a: '1' } } } };
-    };
+  const send = async (_node: unknown, write: Write, { rehearsal = false } = {}): Promise<WriteOutcome> => {
+    const kind = write.write;
+    const change = sentBy(write);
+    written.push(kind);
+    changes.push(change);
+    const outcome = reply?.(kind, written.length, change);
+    if (outcome) return outcome;
+    if (plan && !isLagging && !rehearsal)
+      plan = Object.fromEntries(Object.entries(plan).filter(([part]) => part !== PART[kind])) as NodePlan;
+    return { kind: 'applied', node: { metadata: { ...NODE, labels: { a: '1' } } } };
+  };
   const writer = {
-    withdraw: write('withdraw'),
-    taints: write('taints'),
-    set: write('set'),
-    conditions: write('conditions'),
+    send,
     read: async () => {
       reads += 1;
       return managedFields && { metadata: { ...NODE, managedFields } };
@@ -102,6 +113,7 @@ export function started(
     writesInFlight: () => 0,
     skippedKeys: () => skipped.counts,
   });
+  const limiter = new ConcurrencyLimiter({ clock, random: () => 0.5 });
   const dependencies: TurnDependencies = {
     observed: () => seen ?? (plan && nodeOf(plan)),
     writer,
@@ -111,8 +123,9 @@ export function started(
       clock,
       slowNodes: new SlowNodes({ clock, read: async () => true }),
       isAwaited: () => false,
+      learn: (...heard) => limiter.learn(...heard),
     }),
-    limiter: new ConcurrencyLimiter({ clock, random: () => 0.5 }),
+    limiter,
     skipped,
     unanswered: new Set(),
     metrics,
@@ -135,7 +148,6 @@ export function started(
   const replan = (next: Partial<NodePlan>) => {
     plan = { node: NODE, ...next };
   };
-  const { limiter } = dependencies;
   return {
     turn: newTurn(),
     newTurn,

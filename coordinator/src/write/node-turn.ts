@@ -1,22 +1,23 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { entryKey } from '../decide/intent/intent.ts';
+import type { SeenNode, Write } from '../decide/intent/kinds/kind.ts';
+import { WRITES } from '../decide/intent/kinds/kinds.ts';
+import { keysOfSet, restrictSet, valueIn } from '../decide/intent/kinds/metadata.ts';
 import {
   type ContestedKey,
+  keyRefs,
   type NodeKeyRef,
   type NodePlan,
   type NodeRef,
   type NodeSet,
   type SkippedKey,
-  withdrawalOf,
 } from '../decide/intent/plan.ts';
 import type { Node } from '../kube/objects.ts';
-import type { ConcurrencyLimiter, Slot } from './concurrency-limiter.ts';
-import { keysOfSet, keysOfWithdrawal, releasedKeys, restrictSet, valueIn } from './key-sets.ts';
+import type { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import type { ApplyMetrics } from './metrics.ts';
-import { type NodeWriter, send, type Write } from './node-writer.ts';
+import type { NodeWriter } from './node-writer.ts';
 import { findRefused, type SearchDependencies } from './refused-keys.ts';
-import type { SeenNode } from './seen-node.ts';
 import type { RefusedKey, SkippedKeys } from './skipped-keys.ts';
 import { endOf, type TurnEnd } from './turn-end.ts';
 import type { Lane, Priority, WorkItem } from './work-queue.ts';
@@ -59,9 +60,6 @@ export type TurnDependencies = {
 
 /** A round that does not end the turn has skipped a key, or met a refusal that was over a moment later. */
 const ROUNDS_MAX = 16;
-
-/** An admission policy can afford to look at so many keys that go at once. */
-const WITHDRAWAL_MAX = 250;
 
 /** One request. What is urgent keeps pods away, and waits for nothing that is not. */
 type Step = Write & { urgent: boolean };
@@ -107,7 +105,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   async #goRound(): Promise<TurnEnd> {
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       // The plan is made with the slot in hand, so that nothing that waited for one is written out of date.
-      const attempt = await this.#deps.limiter.run(this.#lane, (slot) => this.#writeNext(slot));
+      const attempt = await this.#deps.limiter.run(this.#lane, () => this.#writeNext());
       if (!attempt || attempt === 'fenced') return { kind: 'dropped' };
       if (attempt === 'nothing') return this.#done();
       const end = await this.#conclude(attempt).finally(() => attempt.ended(attempt.outcome.kind !== 'failed'));
@@ -116,7 +114,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     return { kind: 'retry', error: undefined };
   }
 
-  async #writeNext(slot: Slot): Promise<WriteAttempt<P> | 'nothing' | 'fenced'> {
+  async #writeNext(): Promise<WriteAttempt<P> | 'nothing' | 'fenced'> {
     const { gate, dryRun } = this.#deps;
     // Checked before the plan is made too, because a standby receives every change as well.
     if (!gate.open) return 'fenced';
@@ -131,7 +129,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
       return 'nothing';
     }
     const ended = this.#handler.sent(plan);
-    const outcome = await this.#write(plan.node, step, slot).catch((error: unknown) => {
+    const outcome = await this.#write(plan.node, step).catch((error: unknown) => {
       ended(false);
       throw error;
     });
@@ -142,14 +140,14 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
    * A write that was not answered may have been carried out, and the watch may not have shown it yet. The next one is good
    * for the Node as it was observed only, since what it leaves out may be there by now. What is urgent waits for nothing.
    */
-  async #write(node: NodeRef, step: Step, slot: Slot): Promise<GateOutcome> {
+  async #write(node: NodeRef, step: Step): Promise<GateOutcome> {
     const { gate, writer, unanswered } = this.#deps;
-    const context = { node: this.#name, lane: this.#lane, slot };
+    const context = { node: this.#name, lane: this.#lane };
     const ifUnchanged = !step.urgent && unanswered.has(this.#name);
     // Where whole Nodes are watched, an answer leaves nothing unknown.
     const whole = this.#deps.observed(this.#name)?.taints !== undefined;
     const outcome = await gate.pass(step.write, context, (limits) =>
-      send(writer, node, step, { ...limits, ifUnchanged, whole }),
+      writer.send(node, step, { ...limits, ifUnchanged, whole }),
     );
     if (outcome.kind === 'failed') unanswered.add(this.#name);
     if (outcome.kind === 'applied') unanswered.delete(this.#name);
@@ -162,33 +160,20 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   }
 
   /** What is to be written next. */
-  #stepOf({ withdrawal, ahead = [], set, taints, conditions }: NodePlan): Step | undefined {
-    const all = withdrawal ? keysOfWithdrawal(withdrawal) : [];
-    const keys = all.filter((ref) => !this.#withdrawn.has(entryKey(ref)));
-    const first = keys.filter(({ kind, key }) => kind === 'label' && ahead.includes(key));
-    if (first.length > 0) return { write: 'withdraw', urgent: true, keys: withdrawalOf(first) };
-    const mayChange = (write: Step['write']) => !this.#refusedWhole.has(write);
-    const change = taints && mayChange('taints') ? taints : undefined;
-    if (change && change.add.length > 0) return { write: 'taints', urgent: true, taints: change };
-    const isApply = conditions?.write === 'apply';
-    const isDue = mayChange('conditions') && !(isApply && !conditions.due);
-    const status = conditions && isDue ? conditions : undefined;
-    if (status && isApply && conditions.keepsAway) return { write: 'conditions', urgent: true, conditions: status };
-    // Annotations come last: they say which labels may go.
-    const part = keys.slice(0, WITHDRAWAL_MAX);
-    if (part.length > 0) return { write: 'withdraw', urgent: false, keys: withdrawalOf(part) };
-    if (set) return { write: 'set', urgent: false, set };
-    if (change) return { write: 'taints', urgent: false, taints: change };
-    return status && { write: 'conditions', urgent: false, conditions: status };
+  #stepOf(plan: NodePlan): Step | undefined {
+    const isDone = (ref: NodeKeyRef) => this.#withdrawn.has(entryKey(ref));
+    const steps = Object.values(WRITES)
+      .flatMap((each): Step[] => each.steps(plan, isDone))
+      .filter(({ write }) => !this.#refusedWhole.has(write));
+    return steps.find(({ urgent }) => urgent) ?? steps[0];
   }
 
   #pretend({ withdrawal, set, taints, conditions }: NodePlan): 'nothing' {
-    const { logger, metrics } = this.#deps;
-    if (!withdrawal && !set && !taints && !conditions) return 'nothing';
     const parts = { withdraw: withdrawal, set, taints, conditions };
-    for (const kind of ['withdraw', 'set', 'taints', 'conditions'] as const)
-      if (parts[kind]) metrics.countPatch(kind, 'dry-run');
-    logger.info({ node: this.#name, withdrawal, set, taints, conditions }, 'Left a write out for the dry run');
+    const kinds = (Object.keys(WRITES) as Write['write'][]).filter((kind) => parts[kind]);
+    if (kinds.length === 0) return 'nothing';
+    for (const kind of kinds) this.#deps.metrics.countPatch(kind, 'dry-run');
+    this.#deps.logger.info({ node: this.#name, ...parts }, 'Left a write out for the dry run');
     return 'nothing';
   }
 
@@ -229,13 +214,13 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
 
   #applied(step: Step, plan: P, node: Node, seen: SeenNode | undefined): TurnEnd | undefined {
     this.#deps.skipped.wrote(plan.node, writtenKeys(step, seen, node));
-    for (const ref of step.write === 'set' && seen ? releasedKeys(step.set, seen) : []) {
+    for (const ref of (seen && WRITES[step.write].released?.(step, seen)) ?? [])
       this.#deps.skipped.released(this.#name, ref);
-    }
     this.#handler.written(node, plan);
     this.#wrote = true;
     if (step.write === 'set') return plan.taints || plan.conditions ? undefined : this.#done();
-    if (step.write === 'withdraw') for (const ref of keysOfWithdrawal(step.keys)) this.#withdrawn.add(entryKey(ref));
+    if (step.write === 'withdraw')
+      for (const ref of keyRefs(step.keys.labels, step.keys.annotations)) this.#withdrawn.add(entryKey(ref));
     // A taint to add keeps pods away as a withdrawal does, and is as urgent.
     if (step.write === 'withdraw' && plan.taints?.add.length) return undefined;
     // So does a condition.
@@ -298,8 +283,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     const lane = urgent || write === 'withdraw' ? this.#lane : this.#patientLane;
     return {
       writer,
-      probe: (send) =>
-        limiter.run(lane, (slot) => gate.pass('probe', { node: this.#name, lane: this.#lane, slot }, send)),
+      probe: (send) => limiter.run(lane, () => gate.pass('probe', { node: this.#name, lane: this.#lane }, send)),
       mustYield: () => !urgent && this.#isUrgent(),
     };
   }
@@ -342,7 +326,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   async #writeNow(plan: P, step: Step): Promise<TurnEnd> {
     const { limiter, observed } = this.#deps;
     const seen = observed(this.#name);
-    const outcome = await limiter.run(this.#patientLane, (slot) => this.#write(plan.node, step, slot));
+    const outcome = await limiter.run(this.#patientLane, () => this.#write(plan.node, step));
     if (!outcome) return { kind: 'dropped' };
     if (outcome.kind !== 'applied') return endOf(outcome, 'normal');
     this.#applied(step, plan, outcome.node, seen);

@@ -24,7 +24,7 @@ describe('a set', () => {
   test('is an apply patch of everything wanted, for one uid, with a small answer', async () => {
     const { sent, writer } = started();
     const set = { labels: { a: '1' }, annotations: { b: '2' }, force: false };
-    expect(await writer.set(node, set, { timeoutMs: 500 })).toEqual({
+    expect(await writer.send(node, { write: 'set', set }, { timeoutMs: 500 })).toEqual({
       kind: 'applied',
       node: { kind: 'PartialObjectMetadata', metadata },
     });
@@ -47,7 +47,11 @@ describe('a set', () => {
 
   test('carries the resource version with force, and only then', async () => {
     const { sent, writer } = started();
-    await writer.set(node, { labels: { a: '1' }, annotations: {}, force: true }, { timeoutMs: 500 });
+    await writer.send(
+      node,
+      { write: 'set', set: { labels: { a: '1' }, annotations: {}, force: true } },
+      { timeoutMs: 500 },
+    );
     expect(sent[0]?.query).toEqual({ fieldManager: 'rollcall', force: 'true' });
     expect(sent[0]?.body).toMatchObject({
       metadata: { name: 'n/1', uid: 'u', resourceVersion: '7', labels: { a: '1' } },
@@ -56,7 +60,7 @@ describe('a set', () => {
 
   test('of nothing has no empty maps', async () => {
     const { sent, writer } = started();
-    await writer.set(node, { labels: {}, annotations: {}, force: false }, { timeoutMs: 500 });
+    await writer.send(node, { write: 'set', set: { labels: {}, annotations: {}, force: false } }, { timeoutMs: 500 });
     expect(sent[0]?.body).toEqual({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n/1', uid: 'u' } });
   });
 });
@@ -64,7 +68,11 @@ describe('a set', () => {
 describe('a withdrawal', () => {
   test('is a merge patch of nulls for one uid, and nothing else', async () => {
     const { sent, writer } = started();
-    await writer.withdraw(node, { labels: ['a', '__proto__'], annotations: [] }, { timeoutMs: 500 });
+    await writer.send(
+      node,
+      { write: 'withdraw', keys: { labels: ['a', '__proto__'], annotations: [] } },
+      { timeoutMs: 500 },
+    );
     expect(sent[0]).toMatchObject({
       method: 'PATCH',
       query: { fieldManager: 'rollcall' },
@@ -77,15 +85,23 @@ describe('a withdrawal', () => {
 
 test('a rehearsal asks the API server for a dry run', async () => {
   const { sent, writer } = started();
-  await writer.set(node, { labels: {}, annotations: {}, force: false }, { timeoutMs: 500, rehearsal: true });
-  await writer.withdraw(node, { labels: ['a'], annotations: [] }, { timeoutMs: 500, rehearsal: true });
+  await writer.send(
+    node,
+    { write: 'set', set: { labels: {}, annotations: {}, force: false } },
+    { timeoutMs: 500, rehearsal: true },
+  );
+  await writer.send(
+    node,
+    { write: 'withdraw', keys: { labels: ['a'], annotations: [] } },
+    { timeoutMs: 500, rehearsal: true },
+  );
   expect(sent.map(({ query }) => query?.['dryRun'])).toEqual(['All', 'All']);
 });
 
 test('a change of taints is a JSON patch that tests the uid, and has the whole Node for an answer', async () => {
   const { sent, writer } = started();
   const change = { add: [], remove: ['t'], observed: [{ key: 't', effect: 'NoSchedule' }] };
-  const outcome = await writer.taints(node, change, { timeoutMs: 500 });
+  const outcome = await writer.send(node, { write: 'taints', taints: change }, { timeoutMs: 500 });
   expect(outcome).toEqual({ kind: 'applied', node: { kind: 'PartialObjectMetadata', metadata } });
   expect(sent).toMatchObject([
     { path: '/api/v1/nodes/n%2F1', contentType: 'application/json-patch+json', accept: 'application/json' },
@@ -107,7 +123,11 @@ describe('conditions', () => {
     async (force) => {
       const { sent, writer } = started();
       const rest = { news: [], before: [], keepsAway: false, due: true, waiting: [] };
-      await writer.conditions(node, { write: 'apply', conditions: [condition], force, ...rest }, { timeoutMs: 500 });
+      await writer.send(
+        node,
+        { write: 'conditions', conditions: { write: 'apply', conditions: [condition], force, ...rest } },
+        { timeoutMs: 500 },
+      );
       expect(sent).toMatchObject([{ path: STATUS, contentType: 'application/apply-patch+yaml' }]);
       expect(sent[0]?.query).toEqual({ fieldManager: 'rollcall', ...(force ? { force: 'true' } : {}) });
       const about = { name: 'n/1', uid: 'u', ...(force ? { resourceVersion: '7' } : {}) };
@@ -122,7 +142,11 @@ describe('conditions', () => {
 
   test('are removed by a JSON patch of the status that tests where they are', async () => {
     const { sent, writer } = started();
-    await writer.conditions(node, { write: 'remove', conditions: [{ type: 'c', index: 3 }] }, { timeoutMs: 500 });
+    await writer.send(
+      node,
+      { write: 'conditions', conditions: { write: 'remove', conditions: [{ type: 'c', index: 3 }] } },
+      { timeoutMs: 500 },
+    );
     expect(sent).toMatchObject([{ path: STATUS, contentType: 'application/json-patch+json' }]);
     expect(sent[0]?.body).toEqual([
       { op: 'test', path: '/metadata/uid', value: 'u' },
@@ -133,7 +157,7 @@ describe('conditions', () => {
 
   test('are given up by a JSON patch of the metadata that tests whose entry it is', async () => {
     const { sent, writer } = started();
-    await writer.conditions(node, { write: 'disown', entry: 2 }, { timeoutMs: 500 });
+    await writer.send(node, { write: 'conditions', conditions: { write: 'disown', entry: 2 } }, { timeoutMs: 500 });
     expect(sent).toMatchObject([{ path: '/api/v1/nodes/n%2F1', contentType: 'application/json-patch+json' }]);
     const operations = sent[0]?.body as { op: string; path: string; value?: string }[];
     expect(operations.slice(0, 2)).toEqual([

@@ -1,11 +1,11 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
-import type { NodeSet, NodeWithdrawal, TaintChange } from '../decide/intent/plan.ts';
+import type { SeenNode, Write } from '../decide/intent/kinds/kind.ts';
+import type { NodeSet, TaintChange } from '../decide/intent/plan.ts';
 import type { WriteOutcome } from './classify.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import type { NodeWriter, WriteOptions } from './node-writer.ts';
 import { findRefused } from './refused-keys.ts';
-import type { SeenNode } from './seen-node.ts';
 import { SlowNodes } from './slow-nodes.ts';
 import { WriteGate, type WriteLimits } from './write-gate.ts';
 
@@ -23,17 +23,12 @@ const set: NodeSet = { labels: { same: '1', other: 'new', added: '1' }, annotati
 function started(reply: (labels: object) => WriteOutcome, { mustYield = false } = {}) {
   const clock = new FakeClock();
   const probes: object[] = [];
-  const rehearsed = async (sent: object, { rehearsal }: WriteOptions) => {
+  const send = async (_node: unknown, write: Write, { rehearsal }: WriteOptions) => {
     if (!rehearsal) throw new Error('a search writes nothing');
+    const sent = keysSentBy(write);
     probes.push(sent);
     return reply(sent);
   };
-  const labels = (_node: unknown, sent: NodeSet | NodeWithdrawal, options: WriteOptions) =>
-    rehearsed(sent.labels, options);
-  const conditions = (_node: unknown, sent: { conditions: object }, options: WriteOptions) =>
-    rehearsed(sent.conditions, options);
-  const taints = (_node: unknown, { add, remove }: TaintChange, options: WriteOptions) =>
-    rehearsed([...add.map(({ key }) => key), ...remove], options);
   const metrics = {
     countPatch: () => {},
     observePatch: () => {},
@@ -47,14 +42,29 @@ function started(reply: (labels: object) => WriteOutcome, { mustYield = false } 
     clock,
     slowNodes: new SlowNodes({ clock, read: async () => true }),
     isAwaited: () => false,
+    learn: (...heard) => limiter.learn(...heard),
   });
   const search = {
-    writer: { set: labels, withdraw: labels, conditions, taints } as unknown as NodeWriter,
+    writer: { send } as unknown as NodeWriter,
     probe: (send: (limits: WriteLimits) => Promise<WriteOutcome>) =>
-      limiter.run('normal', (slot) => gate.pass('probe', { node: 'n', lane: 'normal', slot }, send)),
+      limiter.run('normal', () => gate.pass('probe', { node: 'n', lane: 'normal' }, send)),
     mustYield: () => mustYield,
   };
   return { search, probes, limiter };
+}
+
+/** The labels, the conditions, or the keys of taints. */
+function keysSentBy(write: Write): object {
+  switch (write.write) {
+    case 'set':
+      return write.set.labels;
+    case 'withdraw':
+      return write.keys.labels;
+    case 'taints':
+      return [...write.taints.add.map(({ key }) => key), ...write.taints.remove];
+    case 'conditions':
+      return write.conditions.write === 'apply' ? write.conditions.conditions : [];
+  }
 }
 
 const refuse = (isRefused: boolean): WriteOutcome => (isRefused ? { kind: 'denied', message: 'no' } : APPLIED);

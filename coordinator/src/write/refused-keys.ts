@@ -1,17 +1,9 @@
-import { isList } from '../decide/intent/lists.ts';
-import {
-  type ConditionChange,
-  type KeyRef,
-  type NodeKeyRef,
-  type NodeRef,
-  withdrawalOf,
-} from '../decide/intent/plan.ts';
+import type { SeenNode, Write } from '../decide/intent/kinds/kind.ts';
+import { WRITES } from '../decide/intent/kinds/kinds.ts';
+import type { NodeKeyRef, NodeRef } from '../decide/intent/plan.ts';
 import type { WriteOutcome } from './classify.ts';
-import { keysOfSet, keysOfWithdrawal, releasedKeys, restrictSet, valueIn } from './key-sets.ts';
-import { type NodeWriter, send, type Write } from './node-writer.ts';
-import type { SeenNode } from './seen-node.ts';
+import type { NodeWriter } from './node-writer.ts';
 import type { GateOutcome, WriteLimits } from './write-gate.ts';
-import { restrictTaints, taintKeys } from './written-keys.ts';
 
 /** What one try with a part of the suspects showed; `stop` ends the search. */
 export type Probe<Stop> = { kind: 'accepted' } | { kind: 'refused'; message: string } | { kind: 'stop'; stop: Stop };
@@ -83,84 +75,21 @@ export type SearchDependencies = {
  * Finds the keys that a write is refused for. Only keys that the write would change or let go of are suspects; the others
  * are in every probe, and a suspect that is left out stays as it is on the Node. Probes are rehearsals: none of them writes.
  */
-export function findRefused(
+export async function findRefused(
   node: NodeRef,
   write: Write,
   seen: SeenNode | undefined,
-  dependencies: SearchDependencies,
-): Promise<RefusedKeys> {
-  const among = <R extends NodeKeyRef>(suspects: readonly R[], part: (tried: readonly R[]) => Write) =>
-    search(node, suspects, part, dependencies);
-  switch (write.write) {
-    case 'set': {
-      // Lists of labels are in every probe, with the labels of that probe: a label may be refused because it is not listed.
-      const { set } = write;
-      const isChange = (ref: KeyRef) => !isList(ref) && (!seen || valueIn(seen, ref) !== valueIn(set, ref));
-      const unchanged = keysOfSet(set).filter((ref) => !isChange(ref));
-      const released = seen ? releasedKeys(set, seen).filter((ref) => !isList(ref)) : [];
-      return among([...keysOfSet(set).filter(isChange), ...released], (tried) => ({
-        write: 'set',
-        set: restrictSet(set, [...unchanged, ...tried], seen),
-      }));
-    }
-    case 'withdraw':
-      return among(keysOfWithdrawal(write.keys), (tried) => ({ write: 'withdraw', keys: withdrawalOf(tried) }));
-    case 'taints':
-      return among(refsOf('taint', taintKeys(write.taints)), (tried) => ({
-        write: 'taints',
-        taints: restrictTaints(write.taints, isIn(tried)),
-      }));
-    case 'conditions': {
-      const { conditions } = write;
-      return among(refsOf('condition', changedIn(conditions)), (tried) => ({
-        write: 'conditions',
-        conditions: restrictConditions(conditions, isIn(tried)),
-      }));
-    }
-  }
-}
-
-async function search<R extends NodeKeyRef>(
-  node: NodeRef,
-  suspects: readonly R[],
-  part: (tried: readonly R[]) => Write,
   { writer, probe, mustYield }: SearchDependencies,
 ): Promise<RefusedKeys> {
-  const { offending, accepted, ended } = await isolate<R, Stop>(suspects, async (tried) => {
+  const { suspects, part } = WRITES[write.write];
+  const { offending, accepted, ended } = await isolate<NodeKeyRef, Stop>(suspects(write, seen), async (tried) => {
     if (mustYield()) return YIELD;
-    return verdictOf(await probe((limits) => send(writer, node, part(tried), { ...limits, rehearsal: true })));
+    const rehearsed = part(write, tried, seen);
+    return verdictOf(await probe((limits) => writer.send(node, rehearsed, { ...limits, rehearsal: true })));
   });
   const refused = offending.map(({ suspect, message }) => ({ ref: suspect, message }));
-  return { offending: refused, good: accepted.length > 0 ? part(accepted) : undefined, ...(ended ? { ended } : {}) };
-}
-
-function refsOf(kind: NodeKeyRef['kind'], keys: readonly string[]): NodeKeyRef[] {
-  return keys.map((key) => ({ kind, key }));
-}
-
-function isIn(refs: readonly NodeKeyRef[]): (key: string) => boolean {
-  const keys = new Set(refs.map(({ key }) => key));
-  return (key) => keys.has(key);
-}
-
-function changedIn(change: ConditionChange): readonly string[] {
-  if (change.write === 'apply') return change.news;
-  return change.write === 'remove' ? change.conditions.map(({ type }) => type) : [];
-}
-
-/** All else that is ours stays as it is on the Node: no request, rehearsed or not, lets go of it. */
-function restrictConditions(change: ConditionChange, isTried: (type: string) => boolean): ConditionChange {
-  switch (change.write) {
-    case 'apply': {
-      const { conditions, news, before } = change;
-      const tried = conditions.filter(({ type }) => isTried(type) || !news.includes(type));
-      return { ...change, conditions: [...tried, ...before.filter(({ type }) => !isTried(type))] };
-    }
-    case 'remove':
-      return { ...change, conditions: change.conditions.filter(({ type }) => isTried(type)) };
-    case 'disown':
-      return change;
-  }
+  const good = accepted.length > 0 ? part(write, accepted, seen) : undefined;
+  return { offending: refused, good, ...(ended ? { ended } : {}) };
 }
 
 const YIELD: Probe<Stop> = { kind: 'stop', stop: { kind: 'yielded' } };

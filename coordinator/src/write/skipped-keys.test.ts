@@ -1,7 +1,7 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
+import type { SeenNode } from '../decide/intent/kinds/kind.ts';
 import type { NodeKeyRef, SkippedCause } from '../decide/intent/plan.ts';
-import type { SeenNode } from './seen-node.ts';
 import {
   REFUSED_FIRST_MS,
   type RefusedKey,

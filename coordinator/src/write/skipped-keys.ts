@@ -1,5 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { entryKey } from '../decide/intent/intent.ts';
+import type { KeyChange, SeenNode } from '../decide/intent/kinds/kind.ts';
+import { KINDS, valueOn } from '../decide/intent/kinds/kinds.ts';
 import {
   type AskSkipped,
   type ContestedKey,
@@ -8,16 +10,11 @@ import {
   type SkippedCause,
   type SkippedKey,
 } from '../decide/intent/plan.ts';
-import { isShown, type SeenNode, seenValue } from './seen-node.ts';
 
 /** One key of a write that the API server took. */
-export type WrittenKey = NodeKeyRef & {
-  /** `undefined` where the key was to go. */
-  wanted: string | undefined;
+export type WrittenKey = KeyChange & {
   /** Whether the answer shows it so. If not, admission changed it in the same request. */
   held: boolean;
-  /** Whether the write keeps pods away, and so is worth a try every few seconds. */
-  keepsAway: boolean;
 };
 
 /** A key that the API server refused to change, or that another writer has. */
@@ -199,8 +196,8 @@ export class SkippedKeys {
       const ref = { kind, key };
       const known = this.#known(memory, ref, wanted);
       const isForeign = cause === 'foreign';
-      // A key that another writer goes on changing is contested as well. Conditions of others are seen, and not tried.
-      const isTry = !isForeign || (wasSent && kind !== 'condition');
+      // A key that another writer goes on changing is contested as well, unless the Node shows whose it is.
+      const isTry = !isForeign || (wasSent && !KINDS[kind].rivalOn);
       const tried = this.#tried(ref, wanted, known, {
         isTry,
         isRefused: !isForeign,
@@ -230,8 +227,8 @@ export class SkippedKeys {
     for (const entry of this.#entriesOf(node)?.values() ?? []) {
       const isOver = entry.cause === 'foreign' && entry.grounds !== groundsOf(node, entry.ref);
       const isContest = entry.cause === undefined || entry.cause === 'contested' || isOver;
-      if (!isContest || !isShown(node, entry.ref.kind)) continue;
-      const isLost = seenValue(node, entry.ref) !== entry.wanted;
+      if (!isContest || !KINDS[entry.ref.kind].isShown(node)) continue;
+      const isLost = valueOn(node, entry.ref) !== entry.wanted;
       if (isLost && nowMs < entry.untilMs) entry.cause = 'contested';
       if (entry.isLost && !isLost) entry.staysSinceMs = nowMs;
       entry.isLost = isLost;
@@ -303,7 +300,7 @@ export class SkippedKeys {
     if (entry.wanted !== wanted) return undefined;
     if (cause === 'foreign' && nowMs < dueMs && grounds === groundsOf(node, ref)) return cause;
     if (nowMs >= untilMs) return undefined;
-    const isAsWanted = seenValue(node, ref) === wanted;
+    const isAsWanted = valueOn(node, ref) === wanted;
     if (cause !== 'denied' && cause !== 'invalid') return isAsWanted ? undefined : 'contested';
     // A value that is there may be refused to us as well; a key that is gone needs no removal.
     return isAsWanted && wanted === undefined ? undefined : cause;
@@ -368,9 +365,9 @@ function isStaying({ cause, isLost }: Entry): boolean {
   return cause === 'contested' && !isLost;
 }
 
-/** What a foreign key is foreign by: of a condition also who owns it. */
+/** What a foreign key is foreign by: its value, and who owns it, where the Node shows that. */
 function groundsOf(node: SeenNode | undefined, ref: NodeKeyRef): string | undefined {
-  const value = node && seenValue(node, ref);
-  const rival = ref.kind === 'condition' ? node?.conditionOwners?.rivals.get(ref.key) : undefined;
+  const value = node && valueOn(node, ref);
+  const rival = node && KINDS[ref.kind].rivalOn?.(node, ref.key);
   return rival === undefined ? value : `${value} of ${rival}`;
 }

@@ -2,12 +2,12 @@ import { CodedError } from '@rollcall/common/coded-error.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { pino } from 'pino';
+import type { SeenNode } from '../decide/intent/kinds/kind.ts';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
 import type { ObjectMeta } from '../kube/objects.ts';
 import { leavingOut } from './leaving-out.test-fixtures.ts';
 import { NodeWriter } from './node-writer.ts';
-import type { SeenNode } from './seen-node.ts';
 import { SkippedKeys } from './skipped-keys.ts';
 import { WriteQueue } from './write-queue.ts';
 

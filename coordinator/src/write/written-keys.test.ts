@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { setWrite } from '../decide/intent/kinds/metadata.ts';
 import type { NodeKeyRef } from '../decide/intent/plan.ts';
 import type { Node } from '../kube/objects.ts';
-import { releasedKeys } from './key-sets.ts';
 import { refusedIn, writersOf, writtenKeys } from './written-keys.ts';
 
 const metadata = { name: 'n', uid: 'u', resourceVersion: '2' };
@@ -74,6 +74,7 @@ describe('of a refused write', () => {
   } as const;
   const taints = { add: [{ key: 'a', value: 'x', effect: 'NoSchedule' }], remove: ['b'], observed: [] };
   const set = { labels: { k: '1' }, annotations: { k: 'note' }, force: false };
+  const keys = { labels: ['ready', 'k'], annotations: [] };
 
   test.each<[string, Parameters<typeof of>, [string | undefined, boolean][]]>([
     [
@@ -103,7 +104,7 @@ describe('of a refused write', () => {
     [
       'a label of a service that goes',
       [
-        { write: 'withdraw', keys: set as never },
+        { write: 'withdraw', keys },
         { kind: 'label', key: 'ready' },
       ],
       [[undefined, true]],
@@ -111,7 +112,7 @@ describe('of a refused write', () => {
     [
       'another label that goes',
       [
-        { write: 'withdraw', keys: set as never },
+        { write: 'withdraw', keys },
         { kind: 'label', key: 'k' },
       ],
       [[undefined, false]],
@@ -163,6 +164,7 @@ describe('of conditions', () => {
     lastTransitionTime: '2026-01-01T00:00:00Z',
   });
   const answer: Node = { metadata, status: { conditions: [condition('a', 'False'), condition('b', 'True')] } };
+  const before = { ...seen, conditions: [condition('a', 'True'), condition('b', 'True'), condition('c', 'True')] };
   const change = (news: string[]) => ({
     write: 'apply' as const,
     conditions: [condition('a', 'False'), condition('b', 'Unknown'), condition('d', 'True')],
@@ -175,12 +177,14 @@ describe('of conditions', () => {
   });
 
   test('the news count, and keep pods away unless they are True', () => {
-    expect(writtenKeys({ write: 'conditions', conditions: change(['a', 'b', 'd']) }, seen, answer)).toEqual([
+    expect(writtenKeys({ write: 'conditions', conditions: change(['a', 'b', 'd']) }, before, answer)).toEqual([
       { kind: 'condition', key: 'a', wanted: 'False', held: true, keepsAway: true },
       { kind: 'condition', key: 'b', wanted: 'Unknown', held: false, keepsAway: true },
       { kind: 'condition', key: 'd', wanted: 'True', held: false, keepsAway: false },
     ]);
-    expect(writtenKeys({ write: 'conditions', conditions: change([]) }, seen, answer)).toEqual([]);
+    const { conditions } = change([]);
+    const asBefore = { ...seen, conditions };
+    expect(writtenKeys({ write: 'conditions', conditions: change(['a']) }, asBefore, answer)).toEqual([]);
   });
 
   test('those that go count, and keep no pods away', () => {
@@ -205,7 +209,7 @@ describe('of conditions', () => {
 test('a set lets go of what is ours and not in it', () => {
   const owned = { labels: new Set(['same', 'gone']), annotations: new Set(['note', 'kept']) };
   const set = { labels: { same: '1' }, annotations: { kept: '1' }, force: false };
-  expect(releasedKeys(set, { ...seen, owned })).toEqual([
+  expect(setWrite.released?.({ write: 'set', set }, { ...seen, owned })).toEqual([
     { kind: 'label', key: 'gone' },
     { kind: 'annotation', key: 'note' },
   ]);

@@ -1,5 +1,11 @@
-import type { NodeRef, NodeSet } from '@rollcall/coordinator/decide/intent/plan.ts';
-import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
+import type {
+  ConditionChange,
+  NodeRef,
+  NodeSet,
+  NodeWithdrawal,
+  TaintChange,
+} from '@rollcall/coordinator/decide/intent/plan.ts';
+import { NodeWriter, type WriteOptions } from '@rollcall/coordinator/write/node-writer.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   annotation,
@@ -20,17 +26,30 @@ const absentUid = '00000000-0000-4000-8000-000000000000';
 
 let cluster: Cluster;
 let client: RecordingClient;
-let writer: NodeWriter;
+let writer: ReturnType<typeof writesOf>;
 
 beforeAll(async () => {
   cluster = await startCluster();
   client = coordinatorClient(cluster);
-  writer = new NodeWriter(client);
+  writer = writesOf(new NodeWriter(client));
 });
 afterAll(async () => {
   client?.close();
   await cluster?.controlPlane.stop();
 });
+
+/** The requests to a Node, by their kinds. */
+function writesOf(writer: NodeWriter) {
+  return {
+    set: (node: NodeRef, set: NodeSet, how: WriteOptions) => writer.send(node, { write: 'set', set }, how),
+    withdraw: (node: NodeRef, keys: NodeWithdrawal, how: WriteOptions) =>
+      writer.send(node, { write: 'withdraw', keys }, how),
+    taints: (node: NodeRef, taints: TaintChange, how: WriteOptions) =>
+      writer.send(node, { write: 'taints', taints }, how),
+    conditions: (node: NodeRef, conditions: ConditionChange, how: WriteOptions) =>
+      writer.send(node, { write: 'conditions', conditions }, how),
+  };
+}
 
 function setOf(labels: Record<string, string>, more: Partial<NodeSet> = {}): NodeSet {
   return { labels, annotations: {}, force: false, ...more };

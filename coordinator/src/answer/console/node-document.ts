@@ -8,11 +8,12 @@ import type {
   StartingDocument,
 } from '@rollcall/common/console.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
-import { plannedChanges, valueOn, wantedValue } from '../../decide/intent/changes.ts';
+import { plannedChanges } from '../../decide/intent/changes.ts';
 import { entryKey, type IntentEntry } from '../../decide/intent/intent.ts';
+import { KINDS, valueOn, wantedValue } from '../../decide/intent/kinds/kinds.ts';
 import type { ConditionChange, NodePlan } from '../../decide/intent/plan.ts';
 import type { EvaluatedNode } from '../../decide/labelers/labeler.ts';
-import type { Service } from '../../model/services.ts';
+import { publishes, type Service } from '../../model/services.ts';
 import { lifecycleOf } from '../../state/observed-conditions.ts';
 import { podsOf } from '../../state/observed-pod.ts';
 import { isStartAwaited, startedServices, wasReady } from '../../state/started-services.ts';
@@ -97,7 +98,7 @@ function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Se
   const { kind, key, stance, ownership, reason, labeler, overruled } = entry;
   const isIt = (other: { kind: string; key: string }) => other.kind === kind && other.key === key;
   const out = skipped.find(isIt);
-  const service = kind === 'annotation' ? undefined : services.find((each) => publishes(each, kind, key))?.name;
+  const service = services.find((each) => publishes(each, entry))?.name;
   const sinceMs = entry.sinceMs ?? changes.findLast(isIt)?.atMs;
   return {
     kind,
@@ -106,7 +107,7 @@ function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Se
     stance,
     value: wantedValue(entry),
     // `null` where it is absent, and left out where it is not watched: taints and conditions are not always watched.
-    onNode: isSeen(node, kind) ? (valueOn(node, kind, key) ?? null) : undefined,
+    onNode: KINDS[kind].isShown(node) ? (valueOn(node, entry) ?? null) : undefined,
     reason,
     labeler,
     ownership,
@@ -120,15 +121,6 @@ function whyLeftOut(out: LeftOutKey): Pick<KeyDocument, 'skipped' | 'contested' 
   const { cause, wanted, message, rival = message, nextTryMs } = out;
   if (cause === 'contested') return { contested: { rival, nextTrySeconds: Math.ceil(nextTryMs / 1000) } };
   return wanted === undefined ? { removalRefused: message } : { skipped: { cause, message } };
-}
-
-function isSeen({ taints, conditions }: NodeFacts['node'], kind: IntentEntry['kind']): boolean {
-  if (kind === 'taint') return taints !== undefined;
-  return kind !== 'condition' || conditions !== undefined;
-}
-
-function publishes({ publish }: Service, kind: 'label' | 'taint' | 'condition', key: string): boolean {
-  return { label: publish.label, taint: publish.taint?.key, condition: publish.condition }[kind] === key;
 }
 
 /** The pending write. */

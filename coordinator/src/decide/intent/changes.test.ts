@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { nodeRecord } from '../../state/node-record.test-fixtures.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
-import { type Change, ChangeLog, changesBetween, valueOn } from './changes.ts';
+import { type Change, ChangeLog, changesBetween } from './changes.ts';
 import { mergeClaims } from './intent.ts';
+import { valueOn } from './kinds/kinds.ts';
 import { claim, observed } from './plan-node.test-fixtures.ts';
 
 const NODE: ObservedNode = {
@@ -26,7 +27,7 @@ test.each([
   ['taint', 'l', undefined],
   ['condition', 'l', undefined],
 ] as const)('the value of a %s %s is %j', (kind, key, value) => {
-  expect(valueOn(NODE, kind, key)).toBe(value);
+  expect(valueOn(NODE, { kind, key })).toBe(value);
 });
 
 test('a change is of a key that labelers speak about, and differs', () => {

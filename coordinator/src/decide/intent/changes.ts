@@ -2,7 +2,8 @@ import type { NodeRecord } from '../../state/node-record.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { Claim } from '../labelers/labeler.ts';
 import { entryKey, type NodeIntent } from './intent.ts';
-import { type NodePlan, taintText } from './plan.ts';
+import { KINDS, valueOn } from './kinds/kinds.ts';
+import type { NodePlan } from './plan.ts';
 
 /** A change of a key of a Node by a write of rollcall; a value is `undefined` where the key was, or is, absent. */
 export type Change = {
@@ -16,26 +17,12 @@ export type Change = {
 /** The changes by a write of the keys that labelers claim. */
 export function changesBetween(before: ObservedNode, after: ObservedNode, intent: NodeIntent): Change[] {
   const changes: Change[] = [];
-  for (const { kind, key, reason } of intent.values()) {
-    const from = valueOn(before, kind, key);
-    const to = valueOn(after, kind, key);
+  for (const entry of intent.values()) {
+    const { kind, key, reason } = entry;
+    const [from, to] = [valueOn(before, entry), valueOn(after, entry)];
     if (from !== to) changes.push({ kind, key, from, to, reason });
   }
   return changes;
-}
-
-/** The value of a key on a Node; of a taint with its effect, as `kubectl` writes it; of a condition its status. */
-export function valueOn(node: ObservedNode, kind: Claim['kind'], key: string): string | undefined {
-  if (kind === 'label') return node.labels[key];
-  if (kind === 'annotation') return node.annotations[key];
-  if (kind === 'condition') return node.conditions?.find(({ type }) => type === key)?.status;
-  const taint = node.taints?.find((each) => each.key === key);
-  return taint && taintText(taint);
-}
-
-/** The value that a claim wants, as `valueOn` shows it. */
-export function wantedValue({ kind, value, effect = 'NoSchedule' }: Claim): string {
-  return kind === 'taint' ? taintText({ value, effect }) : value;
 }
 
 const KEPT_PER_NODE = 10;
@@ -74,31 +61,14 @@ export class ChangeLog {
 
 /** The changes of a Node by a plan. Values that the plan writes again without a change are left out. */
 export function plannedChanges(plan: NodePlan, node: ObservedNode, intent: NodeIntent): Change[] {
-  const { withdrawal, set, taints, conditions } = plan;
-  const wanted = new Map<string, string | undefined>();
-  const kinds = [
-    { kind: 'label', field: 'labels', shared: node.shared },
-    { kind: 'annotation', field: 'annotations', shared: undefined },
-  ] as const;
-  for (const { kind, field, shared } of kinds) {
-    for (const key of withdrawal?.[field] ?? []) wanted.set(entryKey({ kind, key }), undefined);
-    if (!set) continue;
-    // A key that was applied before and is not in the set is let go of; it stays if another writer owns it as well.
-    for (const key of node.owned[field]) if (!shared?.has(key)) wanted.set(entryKey({ kind, key }), undefined);
-    for (const [key, value] of Object.entries(set[field])) wanted.set(entryKey({ kind, key }), value);
-  }
-  for (const key of taints?.remove ?? []) wanted.set(entryKey({ kind: 'taint', key }), undefined);
-  for (const taint of taints?.add ?? []) wanted.set(entryKey({ kind: 'taint', key: taint.key }), taintText(taint));
-  const statuses = conditions?.write === 'apply' ? [...conditions.conditions, ...conditions.waiting] : [];
-  const gone = conditions?.write === 'remove' ? conditions.conditions : [];
-  for (const { type, status } of statuses) wanted.set(entryKey({ kind: 'condition', key: type }), status);
-  for (const { type } of gone) wanted.set(entryKey({ kind: 'condition', key: type }), undefined);
-  return [...wanted].flatMap(([id, to]) => {
-    const [kind, key] = [id.slice(0, id.indexOf(':')) as Change['kind'], id.slice(id.indexOf(':') + 1)];
-    const from = valueOn(node, kind, key);
-    if (from === to) return [];
-    return [{ kind, key, from, to, reason: intent.get(id)?.reason ?? (to === undefined ? UNREQUESTED : RECORD) }];
-  });
+  return (Object.keys(KINDS) as Change['kind'][]).flatMap((kind) =>
+    [...new Map(KINDS[kind].planned(plan, node))].flatMap(([key, to]) => {
+      const from = valueOn(node, { kind, key });
+      const claim = intent.get(entryKey({ kind, key }));
+      const reason = claim?.reason ?? (to === undefined ? UNREQUESTED : RECORD);
+      return from === to ? [] : [{ kind, key, from, to, reason }];
+    }),
+  );
 }
 
 const UNREQUESTED = 'nothing requests it any more';

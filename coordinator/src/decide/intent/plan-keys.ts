@@ -1,15 +1,13 @@
 import { IMPLIED_LABELS_ANNOTATION, KEYS_ANNOTATION, SERVICE_KEYS_ANNOTATION } from '@rollcall/common/well-known.ts';
-import { formatKeys, isOfService, keysOn, type NodeKeys, type Origin } from '../../state/node-keys.ts';
+import { formatKeys, keysOn, type NodeKeys, type Origin } from '../../state/node-keys.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
-import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
+import { entryKey, type NodeIntent } from './intent.ts';
+import type { ListingRequest } from './kinds/kind.ts';
+import { KINDS } from './kinds/kinds.ts';
 import type { AskSkipped, KeyRef, NodeSet, TaintChange } from './plan.ts';
-import { conditionsToList } from './plan-conditions.ts';
 
 export const KEYS: KeyRef = { kind: 'annotation', key: KEYS_ANNOTATION };
 const EARLIER_LISTS = [IMPLIED_LABELS_ANNOTATION, SERVICE_KEYS_ANNOTATION];
-
-/** The request that changes the list as well: the apply of a set, or a change of taints. */
-type Request = { set: NodeSet; askSkipped: AskSkipped } | { taints: TaintChange };
 
 type PlannedList = {
   /** The list after the apply; `undefined` where there is none. */
@@ -69,69 +67,25 @@ export function listedWithTaints(
 }
 
 /**
- * Whether another writer changed a label of ours. The owner of the label does not depend on the order in which watches
- * deliver.
- */
-export function isRivalled(cause: ReturnType<AskSkipped>): boolean {
-  return cause === 'foreign' || cause === 'contested';
-}
-
-/**
  * The keys that a Node lists after a request: only the list tells the origin of a key once its cause is gone. A label
  * is listed by the apply that sets it, and never before, since another writer may set it first. A key that another
  * request removes stays listed until it is gone.
  */
-function keysAfter(node: ObservedNode, intent: NodeIntent, request: Request): NodeKeys {
+function keysAfter(node: ObservedNode, intent: NodeIntent, request: ListingRequest): NodeKeys {
   const before = keysOn(node);
-  const conditions = conditionsToList(node, intent);
   const after = new Map<string, Origin>();
   for (const entry of intent.values()) {
+    const { isListed, isSetBy } = KINDS[entry.kind];
+    if (!isListed) continue;
     const id = entryKey(entry);
     const listed = before.get(id);
-    // A labeler that keeps a key does not know its origin, and a label has its origin from the request that sets it.
-    // The list of the pool's labels tells that a label is of a pool.
-    const isSet = entry.kind !== 'label' || ('set' in request && request.set.labels[entry.key] === entry.value);
-    const isKept = listed !== 'pool' && (entry.stance === 'keep' || !isSet);
+    // A labeler that keeps a key does not know its origin. The list of the pool's labels tells that a label is of a pool.
+    const isKept = listed !== 'pool' && (entry.stance === 'keep' || isSetBy?.(entry, request) === false);
     const origin = (isKept ? listed : undefined) ?? entry.origin ?? listed;
     if (origin === undefined) continue;
-    const isListed = listed !== undefined;
-    if (entry.kind === 'label' && isLabelListed(entry, node, request, isListed)) after.set(id, origin);
-    if (entry.kind === 'taint' && isTaintListed(entry, node, request, isListed)) after.set(id, origin);
-    if (entry.kind === 'condition' && conditions.has(entry.key)) after.set(id, origin);
+    if (isListed(entry, listed !== undefined, node, request)) after.set(id, origin);
   }
   return after;
-}
-
-function isLabelListed(entry: IntentEntry, node: ObservedNode, request: Request, isListed: boolean): boolean {
-  if (!('set' in request)) return isListed;
-  const { key, value, stance, ownership, origin, sinceMs } = entry;
-  if (Object.hasOwn(request.set.labels, key)) return true;
-  if (!isListed) return false;
-  // It comes and goes with a service that is for this node: the list does not change each time.
-  if (sinceMs !== undefined && isOfService(origin)) return true;
-  if (stance === 'present' && isRivalled(request.askSkipped({ kind: 'label', key }, value))) return true;
-  if (stance === 'keep') return true;
-  return (
-    node.labels[key] !== undefined && (stance === 'present' || ownership === 'exclusive' || isOwnerless(node, entry))
-  );
-}
-
-/** Whether the list alone shows that a label is ours: giving it up does not remove it. */
-export function isOwnerless({ ownerless }: ObservedNode, { kind, key }: Pick<IntentEntry, 'kind' | 'key'>): boolean {
-  return kind === 'label' && ownerless?.has(key) === true;
-}
-
-/** Taints that are not known stay listed. */
-function isTaintListed(
-  { key }: IntentEntry,
-  { taints: present }: ObservedNode,
-  request: Request,
-  isListed: boolean,
-): boolean {
-  const change = 'taints' in request ? request.taints : undefined;
-  if (change?.add.some((taint) => taint.key === key)) return true;
-  const isThere = present ? present.some((taint) => taint.key === key) : isListed;
-  return isThere && !change?.remove.includes(key);
 }
 
 function areSameButPools(one: NodeKeys, other: NodeKeys): boolean {

@@ -1,10 +1,12 @@
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isOfService, keysOn, splitListed } from '../../state/node-keys.ts';
 import { NO_CONDITION_OWNERS } from '../../state/observed-conditions.ts';
-import { emptyRecord, hasTaint, type ObservedNode, type Taint } from '../../state/observed-node.ts';
-import type { Claim } from '../labelers/labeler.ts';
+import { emptyRecord, type ObservedNode } from '../../state/observed-node.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/pool-keys.ts';
 import { entryKey, type IntentEntry, type NodeIntent } from './intent.ts';
+import { KINDS, wantedValue } from './kinds/kinds.ts';
+import { isOwnerless, isRivalled } from './kinds/label.ts';
+import { isOwned, keysOfSet, ownValue, place, valuesOf } from './kinds/metadata.ts';
 import { isList, listedOn } from './lists.ts';
 import {
   type AskSkipped,
@@ -14,12 +16,9 @@ import {
   NOTHING_SKIPPED,
   type NodePlan,
   type NodeSet,
-  type TaintChange,
-  taintText,
   withdrawalOf,
 } from './plan.ts';
-import { planConditions } from './plan-conditions.ts';
-import { isOwnerless, isRivalled, KEYS, listedWithTaints, planKeys } from './plan-keys.ts';
+import { KEYS, listedWithTaints, planKeys } from './plan-keys.ts';
 
 /** Plans the writes that make `node` match `intent`; `undefined` if it matches already. */
 export function planNode(node: ObservedNode, wanted: NodeIntent, askSkipped: AskSkipped): NodePlan | undefined {
@@ -28,7 +27,7 @@ export function planNode(node: ObservedNode, wanted: NodeIntent, askSkipped: Ask
   const set: NodeSet = { labels: emptyRecord(), annotations: emptyRecord(), force: false };
   const put = (entry: MetadataEntry) => place(set, entry, valueToSet(entry, node, askSkipped));
   for (const entry of claimed) if (!isList(entry)) put(entry);
-  for (const ref of unclaimedSkipped(node, intent, askSkipped)) place(set, ref, asItIs(ref, node));
+  for (const ref of unclaimedSkipped(node, intent, askSkipped)) place(set, ref, ownValue(node, ref));
   const entries = claimed.map((entry) => (isList(entry) ? poolList(entry, node, { intent, set, askSkipped }) : entry));
   for (const entry of entries) if (isList(entry)) put(entry);
   const mayForce = (entry: MetadataEntry) => entry.ownership !== 'shared' || isOwnerless(node, entry);
@@ -36,17 +35,15 @@ export function planNode(node: ObservedNode, wanted: NodeIntent, askSkipped: Ask
   const takeForce = () => {
     set.force = true;
     for (const entry of entries)
-      if (!mayForce(entry) && isOverwritten(entry, node, set)) place(set, entry, asItIs(entry, node));
+      if (!mayForce(entry) && isOverwritten(entry, node, set)) place(set, entry, ownValue(node, entry));
   };
   if (entries.some((entry) => mayForce(entry) && isOverwritten(entry, node, set))) takeForce();
   const withdrawn = keysToWithdraw(node, entries);
-  const taints = planTaints(node, intent);
   const isWrong = (ref: KeyRef) => valuesOf(set, ref)[ref.key] !== valuesOf(node, ref)[ref.key] || !isOwned(node, ref);
   const isReleased = (ref: KeyRef) =>
     ref.key !== KEYS.key && !withdrawn.has(entryKey(ref)) && !Object.hasOwn(valuesOf(set, ref), ref.key);
   const isWritten = () =>
-    keyRefs(Object.keys(set.labels), Object.keys(set.annotations)).some(isWrong) ||
-    keyRefs(node.owned.labels, node.owned.annotations).some(isReleased);
+    keysOfSet(set).some(isWrong) || keyRefs(node.owned.labels, node.owned.annotations).some(isReleased);
   const planList = () => planKeys(node, intent, { set, askSkipped, withdrawn, isWritten: isWritten() });
   let list = planList();
   const isTaken = list.takesForce;
@@ -58,31 +55,37 @@ export function planNode(node: ObservedNode, wanted: NodeIntent, askSkipped: Ask
   const isListed = isTaken || list.text !== node.annotations[KEYS.key];
   if (list.text !== undefined && (isListed || isOwned(node, KEYS))) set.annotations[KEYS.key] = list.text;
   const differs = isWritten() || (isListed && !withdrawn.has(entryKey(KEYS)));
-  const { change: conditions, foreign: foreignConditions } = planConditions(node, intent, askSkipped);
-  const foreign = [...foreignConditions, ...foreignKeys(claimed, askSkipped)];
-  if (!differs && withdrawn.size === 0 && !taints && !conditions && foreign.length === 0) return undefined;
+  const foreign = foreignKeys(claimed, askSkipped);
   const plan: NodePlan = { node: { name: node.name, uid: node.uid, resourceVersion: node.resourceVersion } };
+  for (const planKind of PLANNERS) {
+    const own = planKind(node, intent, askSkipped);
+    if (own.foreign) foreign.push(...own.foreign);
+    Object.assign(plan, own);
+  }
   if (withdrawn.size > 0) plan.withdrawal = withdrawalOf([...withdrawn.values()]);
   const ahead = claimed.filter((entry) => withdrawn.has(entryKey(entry)) && isAboutService(entry));
   if (ahead.length > 0) plan.ahead = ahead.map(({ key }) => key);
   if (differs) plan.set = set;
-  if (taints) plan.taints = { ...taints, ...listedWithTaints(taints, node, intent) };
-  if (conditions) plan.conditions = conditions;
+  if (plan.taints) plan.taints = { ...plan.taints, ...listedWithTaints(plan.taints, node, intent) };
   if (foreign.length > 0) plan.foreign = foreign;
-  return plan;
+  return Object.keys(plan).length > 1 ? plan : undefined;
 }
 
+/** Labels and annotations share their requests; every other kind has one of its own. */
+const PLANNERS = Object.values(KINDS).flatMap(({ plan }) => plan ?? []);
+
 /**
- * The intent in which keys stay as they are whose removal is left out for now, and so do taints that are. What lists them
- * goes on listing them.
+ * The intent in which keys stay as they are whose removal is left out for now, and so do wanted keys of some kinds. What
+ * lists them goes on listing them.
  */
 function keepingSkipped(intent: NodeIntent, askSkipped: AskSkipped): NodeIntent {
   if (askSkipped === NOTHING_SKIPPED) return intent;
   const kept = new Map<string, IntentEntry>();
   for (const [id, entry] of intent) {
-    const isTaint = entry.kind === 'taint' && entry.stance === 'present';
-    if (entry.stance !== 'absent' && !isTaint) continue;
-    if (askSkipped(entry, isTaint ? taintText(taintOf(entry)) : undefined)) kept.set(id, { ...entry, stance: 'keep' });
+    const { kind, stance } = entry;
+    if (stance === 'keep' || (stance === 'present' && !KINDS[kind].staysIfSkipped)) continue;
+    if (askSkipped(entry, stance === 'present' ? wantedValue(entry) : undefined))
+      kept.set(id, { ...entry, stance: 'keep' });
   }
   return kept.size === 0 ? intent : new Map([...intent, ...kept]);
 }
@@ -161,7 +164,7 @@ function valueToSet(entry: MetadataEntry, node: ObservedNode, askSkipped: AskSki
   if (entry.stance === 'keep') return heldValue(entry, node, askSkipped);
   const cause = askSkipped(entry, entry.value);
   if (cause === undefined) return entry.value;
-  if (cause !== 'foreign') return asItIs(entry, node);
+  if (cause !== 'foreign') return ownValue(node, entry);
   const observed = valuesOf(node, entry)[entry.key];
   const isTaken = entry.ownership !== 'shared' && observed !== undefined && observed !== entry.value;
   return isTaken ? entry.value : undefined;
@@ -172,63 +175,14 @@ function valueToSet(entry: MetadataEntry, node: ObservedNode, askSkipped: AskSki
  * ours.
  */
 function heldValue(ref: KeyRef, node: ObservedNode, askSkipped: AskSkipped): string | undefined {
-  const value = asItIs(ref, node);
+  const value = ownValue(node, ref);
   return value !== undefined && askSkipped(ref, value) === 'foreign' ? undefined : value;
-}
-
-/** The current value of the key if it is ours, which keeps it as it is. */
-function asItIs(ref: KeyRef, node: ObservedNode): string | undefined {
-  return isOwned(node, ref) ? valuesOf(node, ref)[ref.key] : undefined;
-}
-
-function place(set: NodeSet, ref: KeyRef, value: string | undefined): void {
-  if (value === undefined) delete valuesOf(set, ref)[ref.key];
-  else valuesOf(set, ref)[ref.key] = value;
 }
 
 /** Whether the set gives the key another value than it has on the node. */
 function isOverwritten(ref: KeyRef, node: ObservedNode, set: NodeSet): boolean {
   const [observed, value] = [valuesOf(node, ref)[ref.key], valuesOf(set, ref)[ref.key]];
   return observed !== undefined && value !== undefined && value !== observed;
-}
-
-function isOwned(node: ObservedNode, { kind, key }: KeyRef): boolean {
-  return (kind === 'label' ? node.owned.labels : node.owned.annotations).has(key);
-}
-
-function valuesOf<T>(holder: { labels: T; annotations: T }, { kind }: KeyRef): T {
-  return kind === 'label' ? holder.labels : holder.annotations;
-}
-
-/**
- * The taints to add and to remove; `undefined` when they are as they should be, or are not known. A key that is wanted
- * has exactly one taint, and all others of it go, whatever their effect. Where a claim names no effect, one that also
- * evicts is as good while the key is wanted.
- */
-export function planTaints({ taints }: ObservedNode, intent: NodeIntent): TaintChange | undefined {
-  if (!taints) return undefined;
-  const present = new Set(taints.map(({ key }) => key));
-  const claims = [...intent.values()].filter(({ kind }) => kind === 'taint');
-  const add = claims.filter((claim) => claim.stance === 'present' && !isFulfilled(taints, claim));
-  // An existing taint with a key that is to be added has another effect or value, so it is replaced.
-  const remove = claims.filter((claim) => (claim.stance === 'absent' || add.includes(claim)) && present.has(claim.key));
-  if (add.length + remove.length === 0) return undefined;
-  return {
-    add: add.map(taintOf),
-    remove: remove.map(({ key }) => key),
-    observed: taints,
-  };
-}
-
-function taintOf({ key, value, effect = 'NoSchedule' }: Claim): { key: string; value: string; effect: string } {
-  return { key, value, effect };
-}
-
-function isFulfilled(taints: readonly Taint[], claim: Claim): boolean {
-  const [first, ...others] = taints.filter(({ key }) => key === claim.key);
-  if (!first || others.length > 0) return false;
-  if (claim.effect === undefined && first.effect === 'NoExecute') return true;
-  return hasTaint([first], taintOf(claim));
 }
 
 /**

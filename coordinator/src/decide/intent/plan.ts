@@ -39,11 +39,6 @@ export function withdrawalOf(refs: readonly KeyRef[]): NodeWithdrawal {
   return { labels: keysOf('label'), annotations: keysOf('annotation') };
 }
 
-/** A taint without its key, as `kubectl` writes it. */
-export function taintText({ value = '', effect }: Pick<Taint, 'value' | 'effect'>): string {
-  return `${value}:${effect}`;
-}
-
 /** Taints to add, and keys of which every taint is to go, given the Node's taints as observed. */
 export type TaintChange = {
   add: readonly Taint[];

@@ -1,10 +1,10 @@
 import type { DriftCause, DriftDirection, KeyKind } from '@rollcall/common/console.ts';
 import type { Decision } from '../../decide/evaluator.ts';
-import { valueOn } from '../../decide/intent/changes.ts';
 import type { IntentEntry } from '../../decide/intent/intent.ts';
+import { KINDS, valueOn } from '../../decide/intent/kinds/kinds.ts';
 import type { SkippedKey } from '../../decide/intent/plan.ts';
 import type { ServiceReadiness } from '../../decide/readiness/tracker.ts';
-import type { Service } from '../../model/services.ts';
+import { publishes, type Service } from '../../model/services.ts';
 import { isOfService } from '../../state/node-keys.ts';
 
 /** Something that a Node says at this moment and that the evidence contradicts. */
@@ -71,7 +71,7 @@ function conditionLie(
 ): Drift | undefined {
   const readiness = service && facts.evaluated.readiness.get(service.name);
   const { state, reason } = readiness?.evidence ?? readiness ?? { state: 'unknown', reason: '' };
-  const status = valueOn(facts.node, 'condition', entry.key);
+  const status = valueOn(facts.node, entry);
   if (state === 'unknown' || (status !== 'True' && status !== 'False')) return undefined;
   const isReady = state === 'ready';
   if ((status === 'True') === isReady) return undefined;
@@ -107,10 +107,11 @@ function truthOfStance(entry: IntentEntry, shared: ReadonlySet<string>): Truth |
   return stance === 'absent' && isOurs && kind !== 'annotation' ? { isThere: false, evidence: reason } : undefined;
 }
 
-function isOn({ kind, key, value }: IntentEntry, { node }: LedgerFacts): boolean | undefined {
-  if (kind === 'taint') return node.taints?.some((taint) => taint.key === key);
-  const there = valueOn(node, kind, key);
-  return there === value;
+function isOn(entry: IntentEntry, { node }: LedgerFacts): boolean | undefined {
+  if (!KINDS[entry.kind].isShown(node)) return undefined;
+  const there = valueOn(node, entry);
+  // A taint says that a service is not ready, whatever its value and effect.
+  return entry.kind === 'taint' ? there !== undefined : there === entry.value;
 }
 
 /** `isWanted`: that it is otherwise is what is to be written. */
@@ -125,9 +126,4 @@ function causeOf(
   if (skipped) return skipped.cause === 'contested' ? 'contested' : 'foreign';
   if (readiness?.damping) return 'held-back';
   return isWanted ? 'unwritten' : 'guarded';
-}
-
-function publishes({ publish }: Service, { kind, key }: IntentEntry): boolean {
-  if (kind === 'annotation') return false;
-  return { label: publish.label, taint: publish.taint?.key, condition: publish.condition }[kind] === key;
 }

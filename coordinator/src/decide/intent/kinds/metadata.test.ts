@@ -1,7 +1,7 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
-import { keepingIn, keysOfSet, keysOfWithdrawal, restrictSet, valueIn } from './key-sets.ts';
-import type { SeenNode } from './seen-node.ts';
+import type { SeenNode } from './kind.ts';
+import { keepingIn, keysOfSet, restrictSet, valueIn, withdrawWrite } from './metadata.ts';
 
 const SET = { labels: { a: '1', b: '2' }, annotations: { note: 'x' }, force: true };
 
@@ -16,7 +16,8 @@ const annotation = (key: string) => ({ kind: 'annotation', key }) as const;
 test('the keys of a set, and of a withdrawal, are its labels and then its annotations', () => {
   const refs = [label('a'), label('b'), annotation('note')];
   expect(keysOfSet(SET)).toEqual(refs);
-  expect(keysOfWithdrawal({ labels: ['a', 'b'], annotations: ['note'] })).toEqual(refs);
+  const keys = { labels: ['a', 'b'], annotations: ['note'] };
+  expect(withdrawWrite.suspects({ write: 'withdraw', keys }, undefined)).toEqual(refs);
 });
 
 test('a value is of its map, and of nothing that every object has', () => {

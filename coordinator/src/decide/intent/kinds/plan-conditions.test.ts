@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { type ConditionOwners, NO_CONDITION_OWNERS, type ObservedCondition } from '../../state/observed-conditions.ts';
-import type { ObservedNode } from '../../state/observed-node.ts';
-import type { Claim } from '../labelers/labeler.ts';
-import { mergeClaims } from './intent.ts';
-import type { AskSkipped, NodePlan } from './plan.ts';
-import { claim, observed } from './plan-node.test-fixtures.ts';
-import { planNode } from './plan-node.ts';
+import {
+  type ConditionOwners,
+  NO_CONDITION_OWNERS,
+  type ObservedCondition,
+} from '../../../state/observed-conditions.ts';
+import type { ObservedNode } from '../../../state/observed-node.ts';
+import type { Claim } from '../../labelers/labeler.ts';
+import { mergeClaims } from '../intent.ts';
+import type { AskSkipped, NodePlan } from '../plan.ts';
+import { claim, observed } from '../plan-node.test-fixtures.ts';
+import { planNode } from '../plan-node.ts';
 
 const [A, B] = ['example.com/A', 'example.com/B'];
 const listOf = (...types: readonly string[]) =>

@@ -1,12 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mergeClaims } from '../decide/intent/intent.ts';
-import { claim, observed as nodeOf } from '../decide/intent/plan-node.test-fixtures.ts';
-import { planTaints } from '../decide/intent/plan-node.ts';
-import type { Taint } from '../state/observed-node.ts';
-import { taintPatch } from './node-writer.ts';
+import type { Taint } from '../../../state/observed-node.ts';
+import { mergeClaims } from '../intent.ts';
+import type { TaintChange } from '../plan.ts';
+import { claim, observed as nodeOf } from '../plan-node.test-fixtures.ts';
+import type { Operation } from './kind.ts';
+import { planTaints, taintsWrite } from './taint.ts';
 
 const node = { name: 'n', uid: 'u', resourceVersion: '1' };
+const taintPatch = (ref: typeof node, taints: TaintChange) =>
+  taintsWrite.patch({ write: 'taints', taints }, ref, false).body as Operation[];
 const taint = (key: string, effect = 'NoSchedule') => ({ key, value: 'true', effect });
 const uidTest = { op: 'test', path: '/metadata/uid', value: 'u' };
 

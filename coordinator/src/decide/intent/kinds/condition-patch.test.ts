@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
-import { conditionPatch, disownPatch } from './node-writer.ts';
+import type { ConditionChange } from '../plan.ts';
+import { conditionsWrite } from './condition.ts';
 
 const node = { name: 'n', uid: 'u', resourceVersion: '1' };
+const patchOf = (conditions: ConditionChange) =>
+  conditionsWrite.patch({ write: 'conditions', conditions }, node, false).body;
 const uidTest = { op: 'test', path: '/metadata/uid', value: 'u' };
 
 test('conditions are removed from the last to the first, each if it is still where it was seen', () => {
@@ -10,7 +13,7 @@ test('conditions are removed from the last to the first, each if it is still whe
     { type: 'c', index: 10 },
     { type: 'a', index: 0 },
   ];
-  expect(conditionPatch(node, seen)).toEqual([
+  expect(patchOf({ write: 'remove', conditions: seen })).toEqual([
     uidTest,
     { op: 'test', path: '/status/conditions/10/type', value: 'c' },
     { op: 'remove', path: '/status/conditions/10' },
@@ -23,7 +26,7 @@ test('conditions are removed from the last to the first, each if it is still whe
 
 test('the entry of managedFields that is given up is one that rollcall applied to the status', () => {
   const path = '/metadata/managedFields/3';
-  expect(disownPatch(node, 3)).toEqual([
+  expect(patchOf({ write: 'disown', entry: 3 })).toEqual([
     uidTest,
     { op: 'test', path: `${path}/manager`, value: 'rollcall' },
     { op: 'test', path: `${path}/operation`, value: 'Apply' },
