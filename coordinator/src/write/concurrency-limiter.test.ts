@@ -1,6 +1,6 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
-import { ConcurrencyLimiter, type Feedback, type Slot } from './concurrency-limiter.ts';
+import { ConcurrencyLimiter, type Feedback } from './concurrency-limiter.ts';
 import type { Lane } from './work-queue.ts';
 
 /** A limiter with tasks that run until they are told to end. */
@@ -11,10 +11,11 @@ function started() {
   const refused: string[] = [];
   const begin = (name: string, lane: Lane = 'normal') =>
     limiter
-      .run(lane, (slot: Slot) => {
+      .run(lane, () => {
+        const startedMs = clock.monotonic();
         const { promise, resolve } = Promise.withResolvers<string>();
         running.set(name, (feedback) => {
-          if (feedback) slot.report(feedback);
+          if (feedback) limiter.learn(feedback, startedMs);
           running.delete(name);
           resolve(name);
         });

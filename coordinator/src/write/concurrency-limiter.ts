@@ -1,6 +1,5 @@
 import { Backoff } from '@rollcall/common/backoff.ts';
 import type { Clock } from '@rollcall/common/clock.ts';
-import { LinkedList } from './linked-list.ts';
 import type { Lane } from './work-queue.ts';
 
 /** What a request said about the API server as a whole. */
@@ -12,12 +11,6 @@ export type Feedback =
 
 /** How many requests to write may be under way, those to slow Nodes included. */
 export const WRITES_MAX = 16;
-
-/** The right to have one request under way. */
-export type Slot = {
-  /** Says how the request ended; at most once. */
-  report(feedback: Feedback): void;
-};
 
 /** No Retry-After holds everything up for longer. */
 const PAUSE_MAX_MS = 60_000;
@@ -33,11 +26,8 @@ const UNREACHABLE_ATTEMPTS = 3;
 /** Bounds the requests under way, and makes all wait while the API server asks for patience or does not answer. */
 export class ConcurrencyLimiter {
   readonly #clock: Clock;
-  readonly #lanes = {
-    urgent: new LinkedList<Admit>(),
-    slow: new LinkedList<Admit>(),
-    normal: new LinkedList<Admit>(),
-  };
+  /** The seats of the queue bound how many wait. */
+  readonly #lanes: Readonly<Record<Lane, Admit[]>> = { slow: [], urgent: [], normal: [] };
   readonly #unreachable: Backoff;
   #inFlight = 0;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
@@ -55,7 +45,7 @@ export class ConcurrencyLimiter {
   }
 
   get waiting(): number {
-    return this.#lanes.urgent.size + this.#lanes.slow.size + this.#lanes.normal.size;
+    return this.#lanes.urgent.length + this.#lanes.slow.length + this.#lanes.normal.length;
   }
 
   /** Whether several times in a row nothing answered. */
@@ -64,11 +54,10 @@ export class ConcurrencyLimiter {
   }
 
   /** Runs `task` as soon as there is a slot. `undefined`, without running it, when the limiter was closed before. */
-  async run<T>(lane: Lane, task: (slot: Slot) => Promise<T>): Promise<T | undefined> {
+  async run<T>(lane: Lane, task: () => Promise<T>): Promise<T | undefined> {
     if (!(await this.#enter(lane))) return undefined;
-    const startedMs = this.#clock.monotonic();
     try {
-      return await task({ report: (feedback) => this.#learn(feedback, startedMs) });
+      return await task();
     } finally {
       this.#inFlight -= 1;
       this.#admit();
@@ -79,9 +68,7 @@ export class ConcurrencyLimiter {
   close(): void {
     this.#closed = true;
     this.#cancelWake?.();
-    for (const lane of Object.values(this.#lanes)) {
-      for (let admit = lane.shift(); admit; admit = lane.shift()) admit(false);
-    }
+    for (const lane of Object.values(this.#lanes)) for (const admit of lane.splice(0)) admit(false);
   }
 
   #enter(lane: Lane): boolean | Promise<boolean> {
@@ -111,7 +98,8 @@ export class ConcurrencyLimiter {
     });
   }
 
-  #learn(feedback: Feedback, startedMs: number): void {
+  /** A request that began at `startedMs`, monotonic, has ended. */
+  learn(feedback: Feedback, startedMs: number): void {
     const nowMs = this.#clock.monotonic();
     if (feedback.kind === 'answered') {
       this.#unreachable.reset();

@@ -26,20 +26,17 @@ function started(remainingMs: number) {
     clock,
     slowNodes,
     isAwaited: () => state.isAwaited,
+    learn: (feedback) => reports.push(feedback),
   });
   const pass = (outcome: WriteOutcome = APPLIED, tookMs = 0, lane: Lane = 'normal') =>
-    gate.pass(
-      'set',
-      { node: 'n', lane, slot: { report: (feedback) => reports.push(feedback) } },
-      async ({ timeoutMs, signal }) => {
-        timeouts.push(timeoutMs);
-        await new Promise<void>((resolve) => {
-          clock.after(tookMs, resolve);
-          signal.addEventListener('abort', () => resolve());
-        });
-        return signal.aborted ? { kind: 'failed', error: signal.reason } : outcome;
-      },
-    );
+    gate.pass('set', { node: 'n', lane }, async ({ timeoutMs, signal }) => {
+      timeouts.push(timeoutMs);
+      await new Promise<void>((resolve) => {
+        clock.after(tookMs, resolve);
+        signal.addEventListener('abort', () => resolve());
+      });
+      return signal.aborted ? { kind: 'failed', error: signal.reason } : outcome;
+    });
   return { clock, gate, pass, slowNodes, state, timeouts, seconds, reports };
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import { hasCode } from '@rollcall/common/coded-error.ts';
 import { isTimeout, type WriteFence } from '../kube/client.ts';
 import type { WriteOutcome } from './classify.ts';
-import type { Feedback, Slot } from './concurrency-limiter.ts';
+import type { Feedback } from './concurrency-limiter.ts';
 import type { ApplyMetrics, WriteKind } from './metrics.ts';
 import type { SlowNodes } from './slow-nodes.ts';
 import type { Lane } from './work-queue.ts';
@@ -20,10 +20,12 @@ export type WriteGateOptions = {
   slowNodes: SlowNodes;
   /** Whether other Nodes wait for the place of a write in this lane. */
   isAwaited: (lane: Lane) => boolean;
+  /** Called with what a write that began at `startedMs` said of the API server. */
+  learn: (feedback: Feedback, startedMs: number) => void;
 };
 
-/** The Node that a write is for, the lane that the Node came in, and the slot that the write holds. */
-export type WriteContext = { node: string; lane: Lane; slot: Slot };
+/** The Node that a write is for, and the lane that the Node came in. */
+export type WriteContext = { node: string; lane: Lane };
 
 /** How long a write may take. The signal aborts when the write is given up before that. */
 export type WriteLimits = { timeoutMs: number; signal: AbortSignal };
@@ -46,10 +48,10 @@ export class WriteGate {
 
   async pass(
     kind: WriteKind,
-    { node, lane, slot }: WriteContext,
+    { node, lane }: WriteContext,
     write: (limits: WriteLimits) => Promise<WriteOutcome>,
   ): Promise<GateOutcome> {
-    const { clock, metrics, slowNodes, isAwaited } = this.#options;
+    const { clock, metrics, slowNodes, isAwaited, learn } = this.#options;
     const remainingMs = this.#remainingMs();
     if (remainingMs <= 0) return { kind: 'fenced' };
     const startedMs = clock.monotonic();
@@ -68,7 +70,7 @@ export class WriteGate {
       const outcome = await write({ timeoutMs: Math.min(WRITE_TIMEOUT_MAX_MS, remainingMs), signal: abort.signal });
       const tookMs = clock.monotonic() - startedMs;
       const feedback = feedbackOf(outcome);
-      if (feedback) slot.report(feedback);
+      if (feedback) learn(feedback, startedMs);
       if (feedback?.kind !== 'unreachable') slowNodes.took(node, feedback ? tookMs : Number.POSITIVE_INFINITY);
       metrics.countPatch(kind, outcome.kind);
       metrics.observePatch(kind, tookMs / 1000);

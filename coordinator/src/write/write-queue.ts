@@ -1,14 +1,13 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
+import type { SeenNode } from '../decide/intent/kinds/kind.ts';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { isTimeout, KubeStatusError, type WriteFence } from '../kube/client.ts';
 import { ConcurrencyLimiter, WRITES_MAX } from './concurrency-limiter.ts';
-import { FailedTogether } from './failed-together.ts';
 import { type ApplyMetrics, createApplyMetrics } from './metrics.ts';
 import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
-import type { SeenNode } from './seen-node.ts';
 import type { SkippedKeys } from './skipped-keys.ts';
 import { SlowNodes } from './slow-nodes.ts';
 import type { TurnEnd } from './turn-end.ts';
@@ -43,6 +42,11 @@ const GONE_RECHECK_MS = 5000;
 /** A Node that changes faster than it can be written is tried at least every 10 s: what is written may keep pods away. */
 const STALE_RETRY_MAX_MS = 8000;
 
+/** How often Nodes are tried again that failed by a fault of the API server, over all of them, while each waits less than 30 s. */
+const FAILED_PER_SECOND = 10;
+/** How long a few such Nodes wait. */
+const FAILED_RETRY_MAX_MS = 1000;
+
 /**
  * Takes the names of Nodes and makes their plans true, each Node by one worker at a time. One writeQueue serves a
  * process: whether it may write is the fence's matter, and what is added while it may not is dropped.
@@ -51,7 +55,6 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   readonly #queue: WorkQueue;
   readonly #limiter: ConcurrencyLimiter;
   readonly #gate: WriteGate;
-  readonly #failedTogether: FailedTogether;
   readonly #slowNodes: SlowNodes;
   readonly #metrics: ApplyMetrics;
   readonly #turnDependencies: TurnDependencies;
@@ -59,6 +62,8 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   #handler: WriteHandler<P> | undefined;
   /** Nodes whose last write failed because they had changed meanwhile. */
   readonly #outdated = new Set<string>();
+  /** Nodes whose last write may have met a fault of the API server, or of a webhook for some Nodes. */
+  readonly #failed = new Set<string>();
   /** Nodes whose last write was not answered. */
   readonly #unanswered = new Set<string>();
   /** The turns under way, with the time at which each began, monotonic. */
@@ -96,8 +101,8 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
       clock,
       slowNodes: this.#slowNodes,
       isAwaited: (lane) => this.#queue.waitingIn(lane) + this.#limiter.waiting > 0,
+      learn: (...heard) => this.#limiter.learn(...heard),
     });
-    this.#failedTogether = new FailedTogether({ clock, hasten: (node) => this.#queue.hasten(node) });
     this.#turnDependencies = {
       ...options,
       gate: this.#gate,
@@ -125,7 +130,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   /** Forgets what is remembered of a Node that is gone. */
   forget(nodeName: string): void {
     this.#queue.forget(nodeName);
-    this.#failedTogether.forget(nodeName);
+    this.#failed.delete(nodeName);
     this.#slowNodes.forget(nodeName);
     this.#unanswered.delete(nodeName);
     this.#options.skipped.forget(nodeName);
@@ -141,7 +146,6 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     this.#stopped = true;
     this.#gate.close();
     this.#queue.clear();
-    this.#failedTogether.clear();
     this.#limiter.close();
     await Promise.all(this.#turns.keys());
   }
@@ -194,8 +198,8 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     }
     this.#idleTurns = turn.wrote ? 0 : this.#idleTurns + 1;
     this.#logReachability();
-    if (turn.wrote) this.#failedTogether.succeeded(key);
-    else if (end.kind === 'holds' || end.kind === 'dropped') this.#failedTogether.forget(key);
+    const hadFailed = (turn.wrote || end.kind === 'holds' || end.kind === 'dropped') && this.#failed.delete(key);
+    if (hadFailed && turn.wrote) this.#hastenFailed();
     if (!this.#stopped) this.#schedule(key, end, { priority, dirtySinceMs: turn.wrote ? undefined : dirtySinceMs });
   }
 
@@ -231,14 +235,27 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
 
   #retry(key: string, err: unknown, details: WorkDetails): void {
     if (err === undefined) this.#outdated.add(key);
-    const bounds = mayBeServerFault(err)
-      ? { minMs: this.#failedTogether.failed(key) }
-      : { maxMs: err === undefined ? STALE_RETRY_MAX_MS : RETRY_MAX_MS };
-    const delayMs = Math.round(this.#queue.retry(key, details, bounds));
+    const delayMs = Math.round(this.#queue.retry(key, details, this.#boundsOf(key, err)));
     const fields = { node: key, err, attempts: this.#queue.retries(key), delayMs };
     // The first failure is news; the others are the same again.
     if (err !== undefined && fields.attempts === 1) this.#options.logger.warn(fields, 'Failed to write a node');
     else this.#options.logger.debug(fields, 'Repeated the write of a node later');
+  }
+
+  /** Nodes that fail together are tried often enough to notice that one of them can be written again. */
+  #boundsOf(key: string, err: unknown): { minMs?: number; maxMs: number } {
+    if (err === undefined) return { maxMs: STALE_RETRY_MAX_MS };
+    if (!mayBeServerFault(err)) return { maxMs: RETRY_MAX_MS };
+    const others = this.#failed.add(key).size - 1;
+    const minMs = (others * 1000) / FAILED_PER_SECOND;
+    return { minMs, maxMs: Math.max(FAILED_RETRY_MAX_MS, minMs) };
+  }
+
+  /** A Node that had failed was written: none of the others waits for a backoff that grew during the outage. */
+  #hastenFailed(): void {
+    const nodes = [...this.#failed];
+    this.#failed.clear();
+    for (const node of nodes) this.#queue.hasten(node);
   }
 
   /** What time alone makes worth another try is tried again, even if nothing else happens to the Node. */
