@@ -59,6 +59,11 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
       wants.set(id, ANY);
       continue;
     }
+    // A key of which no list tells the origin may be one of theirs: it stays until they are known, and goes then.
+    if (want === undefined && !knowsServices(world) && truth.unlisted.has(id)) {
+      wants.set(id, HOLD);
+      continue;
+    }
     // What a person changed a moment before we let go of it may have become theirs.
     const isLate = isEditedLately(world, truth, id);
     // An implied label is let go of, not removed: it stays where a person has it, too.
@@ -77,6 +82,10 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   wants.set(`annotation:${KEYS_ANNOTATION}`, ANY);
   if (world.evict) wants.set(`annotation:${WITHDRAWN_LABELS_ANNOTATION}`, ANY);
   return wants;
+}
+
+function knowsServices({ servicesAreKnown, serviceWrites }: World): boolean {
+  return servicesAreKnown && !serviceWrites.areLost;
 }
 
 function isOwnedByPerson({ metadata: { managedFields = [] } }: Node, label: string): boolean {

@@ -23,13 +23,10 @@ export function isOwnApply(owner: string): boolean {
   return owner.startsWith('Apply rollcall');
 }
 
-/**
- * Whether nothing shows that a key is rollcall's alone: the list was removed, and managedFields were reset, or NodeServices
- * are not known, of which it may be a key.
- */
-export function isUnknowable({ nodes, serviceWrites }: World, { name, unlisted }: NodeTruth, id: string): boolean {
+/** Whether nothing on the Node shows that a key is rollcall's alone: the list was removed, and managedFields were reset. */
+export function isUnknowable({ nodes }: World, { name, unlisted }: NodeTruth, id: string): boolean {
   if (!unlisted.has(id)) return false;
-  if (id.startsWith('taint:') || serviceWrites.areLost) return true;
+  if (id.startsWith('taint:')) return true;
   return ![...nodes.ownersOf(name)].some(([owner, has]) => isOwnApply(owner) && has.has(id));
 }
 
