@@ -56,7 +56,7 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
     if (ofServices.has(id) || (want === undefined && wants.get(id) === ANY)) continue;
     // Until NodeServices are known, a key may be one of theirs.
     if (!world.servicesAreKnown && PUBLISHED_IDS.includes(id)) {
-      wants.set(id, ANY);
+      wants.set(id, want === undefined ? HOLD : ANY);
       continue;
     }
     // A key of which no list tells the origin may be one of theirs: it stays until they are known, and goes then.

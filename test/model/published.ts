@@ -36,7 +36,7 @@ export function wantPublished(
       const isLate = id.startsWith('taint:') && typeof want === 'string' && mayWait(world, truth, service);
       wants.set(id, isLate ? ANY : want);
     } else if (truth.ours.has(id)) {
-      wants.set(id, world.serviceWrites.areLost ? ANY : wantGone(world, truth, id));
+      wants.set(id, world.serviceWrites.areLost ? HOLD : wantGone(world, truth, id));
     } else if (isListed(world, truth, id)) {
       wants.set(id, ANY);
     }
