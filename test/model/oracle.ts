@@ -50,6 +50,10 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
   wants.set(`label:${DEVICE_LABEL}`, truth.nfd ? 'true' : device);
   wants.set(`label:${IDENTITY_LABEL}`, device);
   wants.set(`label:${COUNT_LABEL}`, device === 'true' ? '1' : device);
+  for (const key of [DEVICE_LABEL, IDENTITY_LABEL, COUNT_LABEL]) {
+    const id = `label:${key}`;
+    if (wants.get(id) === undefined && isUnknowable(world, truth, id)) wants.set(id, ANY);
+  }
   const ofServices = new Set(inForce(world).flatMap(({ spec }) => idsOf(spec)));
   const keyed = [...poolKeys(world, truth, node, ofServices), ...impliedKeys(world, truth, node, device)];
   for (const { id, want } of keyed) {
