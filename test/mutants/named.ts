@@ -186,8 +186,8 @@ export const NAMED: readonly NamedMutant[] = [
   {
     name: 'an empty address is handed to an agent',
     file: `${SRC}/state/probe-targets.ts`,
-    from: "addressOf(pod, host) !== '' && (!best",
-    to: '(!best',
+    from: "bestOf(pods, (pod) => addressOf(pod, host) !== '')",
+    to: 'bestOf(pods, () => true)',
     caughtBy: `${SRC}/state/probe-targets.test.ts`,
   },
   {

@@ -74,17 +74,16 @@ async function opened(change: object = {}) {
   const news = new FleetNews({ clock, summary: (name) => ({ name }) as never, replica: replica as never });
   const { serviceRegistry } = catalogStage([serviceOf()]);
   const config = { watchedServices: [], poolLabels: [], startupGateRequires: [] };
-  const scheduling = {
-    explain: function* (_pod: unknown, names: readonly string[]) {
-      yield undefined;
-      return { pod: { name: 'p' }, limits: {}, nodes: names.map((name) => ({ name })) };
-    },
+  const explained = function* (names: readonly string[]) {
+    yield undefined;
+    return { pod: { name: 'p' }, limits: {}, nodes: names.map((name) => ({ name })) };
   };
+  const explainPod = async (_pod: unknown, names: readonly string[]) => explained(names);
   const ledger = { summary: () => ({ since: 'then' }), entries: () => [{ node: 'a' }] };
   const client = { request: async () => ({ items: [{ metadata: { name: 'p' } }] }) };
   const options = {
     ...{ nodes: queries, evaluator, labelerOptions },
-    ...{ config, services: () => [serviceOf()], serviceRegistry, rules: undefined, scheduling, ledger, news },
+    ...{ config, services: () => [serviceOf()], serviceRegistry, rules: undefined, explainPod, ledger, news },
     ...{ replica, client, leadershipState: { leads: () => true, leaderConsoleUrl: () => undefined }, clock, ...change },
   } as unknown as ConsoleOptions;
   const bound = await openConsole('127.0.0.1:0', options, life);
