@@ -7,6 +7,7 @@ import type { ObjectMeta } from '../kube/objects.ts';
 import type { WriteOutcome } from './classify.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { leavingOut, nodeOf } from './leaving-out.test-fixtures.ts';
+import { LostWrites } from './lost-writes.ts';
 import { createApplyMetrics } from './metrics.ts';
 import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
@@ -86,7 +87,7 @@ export function started(
   const told: (readonly SkippedKey[])[] = [];
   const contests: (readonly ContestedKey[])[] = [];
   const registry = new Registry();
-  let [reads, planned] = [0, 0];
+  let [reads, planned, rests] = [0, 0, 0];
   let plan: NodePlan | undefined = { node: NODE, ...parts };
   const PART = { withdraw: 'withdrawal', taints: 'taints', set: 'set', conditions: 'conditions' } as const;
   const send = async (_node: unknown, write: Write, { rehearsal = false } = {}): Promise<WriteOutcome> => {
@@ -127,7 +128,7 @@ export function started(
     }),
     limiter,
     skipped,
-    unanswered: new Set(),
+    lost: new LostWrites(),
     metrics,
     logger: silentLogger(),
     dryRun,
@@ -138,7 +139,9 @@ export function started(
       return plan && leavingOut(plan, skipped, seen ?? nodeOf(plan));
     },
     sent: () => () => {},
-    rested: () => {},
+    rested: () => {
+      rests += 1;
+    },
     written: () => {},
     contested: (_name, keys) => contests.push(keys),
     skipped: (_name, keys) => told.push(keys),
@@ -157,6 +160,7 @@ export function started(
     told,
     contests,
     reads: () => reads,
+    rests: () => rests,
     planned: () => planned,
     skipped,
     limiter,

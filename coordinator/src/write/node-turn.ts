@@ -15,6 +15,7 @@ import {
 } from '../decide/intent/plan.ts';
 import type { Node } from '../kube/objects.ts';
 import type { ConcurrencyLimiter } from './concurrency-limiter.ts';
+import type { LostWrites } from './lost-writes.ts';
 import type { ApplyMetrics } from './metrics.ts';
 import type { NodeWriter } from './node-writer.ts';
 import { findRefused, type SearchDependencies } from './refused-keys.ts';
@@ -50,8 +51,7 @@ export type TurnDependencies = {
   gate: WriteGate;
   limiter: ConcurrencyLimiter;
   skipped: SkippedKeys;
-  /** Names of Nodes whose last write was not answered. */
-  unanswered: Set<string>;
+  lost: LostWrites;
   metrics: ApplyMetrics;
   logger: Logger;
   /** Says what would be written instead of writing it. */
@@ -69,6 +69,9 @@ type WriteAttempt<P extends NodePlan> = Step & {
   outcome: GateOutcome;
   ended: (isAnswered: boolean) => void;
 };
+
+/** Nothing is to be written, but what became of a lost write shows from then on (monotonic, in milliseconds). */
+type InDoubt<P extends NodePlan> = { inDoubt: number; plan: P };
 
 /** One Node, from the queue until nothing is left to write or it has to wait. */
 export class NodeTurn<P extends NodePlan = NodePlan> {
@@ -108,13 +111,18 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
       const attempt = await this.#deps.limiter.run(this.#lane, () => this.#writeNext());
       if (!attempt || attempt === 'fenced') return { kind: 'dropped' };
       if (attempt === 'nothing') return this.#done();
+      if ('inDoubt' in attempt) {
+        const end = await this.#readAgain(attempt);
+        if (end) return end;
+        continue;
+      }
       const end = await this.#conclude(attempt).finally(() => attempt.ended(attempt.outcome.kind !== 'failed'));
       if (end) return end;
     }
     return { kind: 'retry', error: undefined };
   }
 
-  async #writeNext(): Promise<WriteAttempt<P> | 'nothing' | 'fenced'> {
+  async #writeNext(): Promise<WriteAttempt<P> | InDoubt<P> | 'nothing' | 'fenced'> {
     const { gate, dryRun } = this.#deps;
     // Checked before the plan is made too, because a standby receives every change as well.
     if (!gate.open) return 'fenced';
@@ -125,6 +133,8 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     if (dryRun) return this.#pretend(plan);
     const step = this.#stepOf(plan);
     if (!step) {
+      const inDoubt = this.#deps.lost.readableAtMs(this.#name);
+      if (inDoubt !== undefined) return { inDoubt, plan };
       this.#handler.rested(plan);
       return 'nothing';
     }
@@ -141,17 +151,35 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
    * for the Node as it was observed only, since what it leaves out may be there by now. What is urgent waits for nothing.
    */
   async #write(node: NodeRef, step: Step): Promise<GateOutcome> {
-    const { gate, writer, unanswered } = this.#deps;
+    const { gate, writer, lost } = this.#deps;
     const context = { node: this.#name, lane: this.#lane };
-    const ifUnchanged = !step.urgent && unanswered.has(this.#name);
+    const ifUnchanged = !step.urgent && lost.isLast(this.#name);
     // Where whole Nodes are watched, an answer leaves nothing unknown.
     const whole = this.#deps.observed(this.#name)?.taints !== undefined;
-    const outcome = await gate.pass(step.write, context, (limits) =>
-      writer.send(node, step, { ...limits, ifUnchanged, whole }),
-    );
-    if (outcome.kind === 'failed') unanswered.add(this.#name);
-    if (outcome.kind === 'applied') unanswered.delete(this.#name);
+    const closes = step.write === 'taints' && step.taints.add.length > 0;
+    let closesUntilMs: number | undefined;
+    const outcome = await gate.pass(step.write, context, ({ untilMs, ...limits }) => {
+      if (closes) closesUntilMs = untilMs;
+      return writer.send(node, step, { ...limits, ifUnchanged, whole });
+    });
+    if (outcome.kind === 'failed') lost.failed(this.#name, closesUntilMs);
+    if (outcome.kind === 'applied') lost.applied(this.#name);
     return outcome;
+  }
+
+  /**
+   * Nothing has to be written to the Node as it was observed, but a request that adds a taint was not answered. Where it was
+   * carried out, the taint takes a place in the budget of its service, so the Node is read before it rests.
+   */
+  async #readAgain({ inDoubt, plan }: InDoubt<P>): Promise<TurnEnd | undefined> {
+    const { gate, writer, limiter, lost } = this.#deps;
+    const delayMs = inDoubt - gate.nowMs;
+    if (delayMs > 0) return { kind: 'later', priority: 'normal', delayMs };
+    const node = await limiter.run(this.#patientLane, () => writer.read(this.#name, { whole: true }));
+    if (!node) return { kind: 'retry', error: undefined };
+    lost.read(this.#name);
+    this.#handler.written(node, plan);
+    return undefined;
   }
 
   /** The lane of what is not urgent. */

@@ -57,9 +57,10 @@ export class NodeWriter {
     }
   }
 
-  /** The Node's metadata as it is now; `undefined` when it cannot be read. */
-  async read(name: string, timeoutMs: number = READ_TIMEOUT_MS): Promise<Node | undefined> {
-    const request = { method: 'GET', path: pathOf(name), accept: METADATA_ONLY, timeoutMs } as const;
+  /** The Node's metadata as it is now, or the whole Node; `undefined` when it cannot be read. */
+  async read(name: string, { timeoutMs = READ_TIMEOUT_MS, whole = false } = {}): Promise<Node | undefined> {
+    const accept = whole ? WHOLE : METADATA_ONLY;
+    const request = { method: 'GET', path: pathOf(name), accept, timeoutMs } as const;
     return this.#client.request<Node>(request).catch(() => undefined);
   }
 }

@@ -27,8 +27,8 @@ export type WriteGateOptions = {
 /** The Node that a write is for, and the lane that the Node came in. */
 export type WriteContext = { node: string; lane: Lane };
 
-/** How long a write may take. The signal aborts when the write is given up before that. */
-export type WriteLimits = { timeoutMs: number; signal: AbortSignal };
+/** How long a write may take, and until when on the monotonic clock. The signal aborts when it is given up before that. */
+export type WriteLimits = { timeoutMs: number; untilMs: number; signal: AbortSignal };
 
 /** Every write passes here: whether it may begin at all, how long it may take, and what it taught. */
 export class WriteGate {
@@ -39,6 +39,11 @@ export class WriteGate {
 
   constructor(options: WriteGateOptions) {
     this.#options = options;
+  }
+
+  /** The moment on the monotonic clock, in milliseconds. */
+  get nowMs(): number {
+    return this.#options.clock.monotonic();
   }
 
   /** Whether a write could begin now. */
@@ -67,7 +72,8 @@ export class WriteGate {
       : () => {};
     this.#underWay += 1;
     try {
-      const outcome = await write({ timeoutMs: Math.min(WRITE_TIMEOUT_MAX_MS, remainingMs), signal: abort.signal });
+      const timeoutMs = Math.min(WRITE_TIMEOUT_MAX_MS, remainingMs);
+      const outcome = await write({ timeoutMs, untilMs: startedMs + timeoutMs, signal: abort.signal });
       const tookMs = clock.monotonic() - startedMs;
       const feedback = feedbackOf(outcome);
       if (feedback) learn(feedback, startedMs);

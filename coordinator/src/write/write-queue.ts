@@ -5,6 +5,7 @@ import type { SeenNode } from '../decide/intent/kinds/kind.ts';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { isTimeout, KubeStatusError, type WriteFence } from '../kube/client.ts';
 import { ConcurrencyLimiter, WRITES_MAX } from './concurrency-limiter.ts';
+import { LostWrites } from './lost-writes.ts';
 import { type ApplyMetrics, createApplyMetrics } from './metrics.ts';
 import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
 import type { NodeWriter } from './node-writer.ts';
@@ -64,8 +65,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   readonly #outdated = new Set<string>();
   /** Nodes whose last write may have met a fault of the API server, or of a webhook for some Nodes. */
   readonly #failed = new Set<string>();
-  /** Nodes whose last write was not answered. */
-  readonly #unanswered = new Set<string>();
+  readonly #lost = new LostWrites();
   /** The turns under way, with the time at which each began, monotonic. */
   readonly #turns = new Map<Promise<void>, number>();
   readonly #seatsTaken = { urgent: 0, normal: 0, slow: 0 };
@@ -85,7 +85,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     });
     this.#slowNodes = new SlowNodes({
       clock,
-      read: async (...asked) => (await options.writer.read(...asked)) !== undefined,
+      read: async (node, timeoutMs) => (await options.writer.read(node, { timeoutMs })) !== undefined,
     });
     this.#queue = new WorkQueue({
       clock,
@@ -107,7 +107,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
       ...options,
       gate: this.#gate,
       limiter: this.#limiter,
-      unanswered: this.#unanswered,
+      lost: this.#lost,
       metrics: this.#metrics,
     };
   }
@@ -132,7 +132,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     this.#queue.forget(nodeName);
     this.#failed.delete(nodeName);
     this.#slowNodes.forget(nodeName);
-    this.#unanswered.delete(nodeName);
+    this.#lost.read(nodeName);
     this.#options.skipped.forget(nodeName);
   }
 
