@@ -85,6 +85,9 @@ async function lead(context: ReplicaContext, replica: Replica, { tls }: Listener
   controller.beginTerm();
   scheduling?.beginTerm();
   tls?.lead();
+  // Writes of the last term may still take effect, and hold no place in the budgets of this one.
+  await replica.writer.settled();
+  if (signal.aborted) return;
   watches.relist(FRESH_LIST_MS);
   await until(() => watches.current(), clock, signal);
   if (signal.aborted || !leadershipState.leads()) return;
