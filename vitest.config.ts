@@ -44,7 +44,7 @@ export default defineConfig({
           // Random histories of a whole system, in one process, random or large inputs of its parts, and whole machines.
           name: 'long',
           setupFiles,
-          include: ['test/{fixtures,model,simulate}/**/*.test.ts', ...Object.keys(LONG)],
+          include: ['test/{fixtures,model,simulate,spec}/**/*.test.ts', ...Object.keys(LONG)],
           maxWorkers: 2,
           // In `npm run test:all` they have what the others leave of the cores.
           testTimeout: 900_000,
