@@ -39,10 +39,11 @@ VARIABLES
   mute,   \* ticks until the API server has given up a request that adds a taint, and was not answered
   held,   \* whether a place in the budget is held for the Node: "no", "yes", or "doubt" after a lost answer
   pause,  \* the leader backs off
+  barred, \* with Gate: the API server has refused the taint, and the rest of the plan does not wait for it
   lie,    \* ticks for which the leader has known that the label is wrong, without a fault that explains it
   bare    \* a label took effect on a Node without the taint that it was sent for
 
-vars == <<know, node, view, log, age, out, ghosts, lost, mute, held, pause, lie, bare>>
+vars == <<know, node, view, log, age, out, ghosts, lost, mute, held, pause, barred, lie, bare>>
 
 Known == {"ready", "failing", "unknown"}
 None == [kind |-> "none"]
@@ -60,6 +61,7 @@ Init ==
   /\ mute = [n \in Nodes |-> 0]
   /\ held = [n \in Nodes |-> "no"]
   /\ pause = [n \in Nodes |-> FALSE]
+  /\ barred = [n \in Nodes |-> FALSE]
   /\ lie = [n \in Nodes |-> 0]
   /\ bare = FALSE
 
@@ -71,7 +73,7 @@ Taken == Closed \cup {n \in Nodes : held[n] # "no"}
 HasPlace(n) == Gate \/ n \in Taken \/ Cardinality(Taken) < MaxUnavailable
 
 Withdraws(n) == ~Gate /\ know[n] = "failing" /\ view[n].label
-Closes(n) == know[n] = "failing" /\ ~view[n].taint /\ HasPlace(n)
+Closes(n) == know[n] = "failing" /\ ~view[n].taint /\ HasPlace(n) /\ ~barred[n]
 Opens(n) == know[n] = "ready" /\ view[n].taint
 Sets(n) ==
   /\ ~view[n].label
@@ -109,7 +111,7 @@ Send(n) ==
            same |-> log[n] = <<>>,
            phase |-> "sent"]]
      /\ held' = [held EXCEPT ![n] = IF Places /\ kind = "close" /\ @ = "no" THEN "yes" ELSE @]
-  /\ UNCHANGED <<know, node, view, log, age, ghosts, lost, mute, pause, lie, bare>>
+  /\ UNCHANGED <<know, node, view, log, age, ghosts, lost, mute, pause, barred, lie, bare>>
 
 (* Nothing has to be written. Whether the lost request closed the Node is known once the API server has given it up and *)
 (* the Node was read after that.                                                                                        *)
@@ -123,7 +125,7 @@ Rest(n) ==
           /\ log' = [log EXCEPT ![n] = <<>>]
           /\ age' = [age EXCEPT ![n] = 0]
      ELSE UNCHANGED <<view, log, age>>
-  /\ UNCHANGED <<know, node, out, ghosts, lost, mute, pause, lie, bare>>
+  /\ UNCHANGED <<know, node, out, ghosts, lost, mute, pause, barred, lie, bare>>
 
 -----------------------------------------------------------------------------
 (* The API server. *)
@@ -159,7 +161,7 @@ Execute(n) ==
      /\ bare' = (bare \/ (Applies(n, r) /\ Bare(n, r)))
      /\ out' = [out EXCEPT ![n].phase = IF Applies(n, r) THEN "applied" ELSE "stale", ![n].same = TRUE]
      /\ ghosts' = [ghosts EXCEPT ![n] = {Differs(g, isChanged) : g \in @}]
-  /\ UNCHANGED <<know, view, age, lost, mute, held, pause, lie>>
+  /\ UNCHANGED <<know, view, age, lost, mute, held, pause, barred, lie>>
 
 ExecuteGhost(n) ==
   \E g \in ghosts[n] :
@@ -170,7 +172,16 @@ ExecuteGhost(n) ==
     /\ bare' = (bare \/ (Applies(n, g) /\ Bare(n, g)))
     /\ ghosts' = [ghosts EXCEPT ![n] = {Differs(h, isChanged) : h \in @ \ {g}}]
     /\ out' = IF isChanged /\ ~Idle(n) THEN [out EXCEPT ![n].same = FALSE] ELSE out
-    /\ UNCHANGED <<know, view, age, lost, mute, held, pause, lie>>
+    /\ UNCHANGED <<know, view, age, lost, mute, held, pause, barred, lie>>
+
+(* An admission policy refuses the taint. *)
+Refuse(n) ==
+  /\ Gate
+  /\ out[n].kind = "close"
+  /\ out[n].phase = "sent"
+  /\ out' = [out EXCEPT ![n] = None]
+  /\ barred' = [barred EXCEPT ![n] = TRUE]
+  /\ UNCHANGED <<know, node, view, log, age, ghosts, lost, mute, held, pause, lie, bare>>
 
 (* The answer arrives. What is newer than it is still to be shown by the watch. *)
 Answer(n) ==
@@ -188,7 +199,7 @@ Answer(n) ==
      /\ pause' = [pause EXCEPT ![n] = ~isApplied]
      /\ held' = [held EXCEPT ![n] = IF @ = "doubt" THEN @ ELSE "no"]
   /\ out' = [out EXCEPT ![n] = None]
-  /\ UNCHANGED <<know, node, ghosts, mute, lie, bare>>
+  /\ UNCHANGED <<know, node, ghosts, mute, barred, lie, bare>>
 
 (* Of a request that its sender has given up, only what the API server knows is left. *)
 Ghost(r) == [kind |-> r.kind, srv |-> r.srv, taint |-> r.taint, guarded |-> r.guarded, only |-> r.only, same |-> r.same]
@@ -206,7 +217,7 @@ GiveUp(n) ==
   /\ lost' = [lost EXCEPT ![n] = TRUE]
   /\ pause' = [pause EXCEPT ![n] = TRUE]
   /\ out' = [out EXCEPT ![n] = None]
-  /\ UNCHANGED <<know, node, view, log, age, bare>>
+  /\ UNCHANGED <<know, node, view, log, age, barred, bare>>
 
 Show(n) ==
   /\ Watches
@@ -215,7 +226,7 @@ Show(n) ==
   /\ log' = [log EXCEPT ![n] = Tail(@)]
   /\ age' = [age EXCEPT ![n] = 0]
   /\ pause' = [pause EXCEPT ![n] = FALSE]
-  /\ UNCHANGED <<know, node, out, ghosts, lost, mute, held, lie, bare>>
+  /\ UNCHANGED <<know, node, out, ghosts, lost, mute, held, barred, lie, bare>>
 
 -----------------------------------------------------------------------------
 (* The rest of the world. *)
@@ -224,7 +235,7 @@ Learn(n) ==
   \E k \in Known \ {know[n]} :
     /\ know' = [know EXCEPT ![n] = k]
     /\ lie' = [lie EXCEPT ![n] = 0]
-    /\ UNCHANGED <<node, view, log, age, out, ghosts, lost, mute, held, pause, bare>>
+    /\ UNCHANGED <<node, view, log, age, out, ghosts, lost, mute, held, pause, barred, bare>>
 
 (* Another replica leads. Its watches are current before it decides, and it knows nothing of what was in flight. *)
 TakeOver ==
@@ -239,6 +250,7 @@ TakeOver ==
   /\ mute' = [n \in Nodes |-> 0]
   /\ held' = [n \in Nodes |-> "no"]
   /\ pause' = [n \in Nodes |-> FALSE]
+  /\ barred' = [n \in Nodes |-> FALSE]
   /\ lie' = [n \in Nodes |-> 0]
   /\ UNCHANGED <<node, bare>>
 
@@ -258,6 +270,7 @@ Tick ==
   /\ mute' = [n \in Nodes |-> Less(mute[n])]
   /\ age' = [n \in Nodes |-> IF log[n] = <<>> THEN 0 ELSE IF age[n] < W THEN age[n] + 1 ELSE W]
   /\ pause' = [n \in Nodes |-> FALSE]
+  /\ barred' = [n \in Nodes |-> FALSE]
   /\ lie' = [n \in Nodes |->
        IF ~Gate /\ node[n].label /\ know[n] = "failing"
        THEN IF lie[n] > Bound THEN lie[n] ELSE lie[n] + 1
@@ -266,7 +279,7 @@ Tick ==
 
 Next ==
   \/ \E n \in Nodes :
-       Send(n) \/ Rest(n) \/ Execute(n) \/ ExecuteGhost(n) \/ Answer(n) \/ GiveUp(n) \/ Show(n) \/ Learn(n)
+       Send(n) \/ Rest(n) \/ Execute(n) \/ Refuse(n) \/ ExecuteGhost(n) \/ Answer(n) \/ GiveUp(n) \/ Show(n) \/ Learn(n)
   \/ TakeOver
   \/ Tick
 
