@@ -26,7 +26,7 @@ CONSTANTS
   FromBegin \* a renewal counts from when it was begun, not from when it was answered
 
 VARIABLES
-  holder,   \* who the record names; "nobody" if it was released
+  holder,   \* who the record names; "none" if it was released
   fresh,    \* the coordinator has seen the latest version of the record
   wait,     \* ticks of its clock since it saw the record change
   leads,    \* it is in a term
@@ -46,7 +46,7 @@ vars == <<holder, fresh, wait, leads, since, slip, asleep, parted, req, late, wr
 None == [phase |-> "none"]
 
 Init ==
-  /\ holder = "nobody"
+  /\ holder = "none"
   /\ fresh = [c \in Coordinators |-> TRUE]
   /\ wait = [c \in Coordinators |-> 0]
   /\ leads = [c \in Coordinators |-> FALSE]
@@ -57,7 +57,7 @@ Init ==
   /\ req = [c \in Coordinators |-> None]
   /\ late = {}
   /\ writes = {}
-  /\ newest = "nobody"
+  /\ newest = "none"
   /\ began = [c \in Coordinators |-> FALSE]
   /\ bad = FALSE
 
@@ -80,7 +80,7 @@ Renew(c) ==
 
 Take(c) ==
   /\ ~leads[c] /\ ~asleep[c] /\ fresh[c] /\ req[c] = None
-  /\ \/ holder = "nobody"
+  /\ \/ holder = "none"
      \/ holder = c /\ (SettlesOwn => OwnWrites(c) = {})
      \/ holder \in Coordinators \ {c} /\ (Waits => wait[c] >= L)
   /\ Ask(c, "take")
@@ -170,7 +170,7 @@ End(c) ==
 Release(c) ==
   /\ leads[c] /\ ~asleep[c] /\ Covered(c) /\ fresh[c] /\ holder = c /\ req[c] = None
   /\ Settles => OwnWrites(c) = {}
-  /\ holder' = "nobody"
+  /\ holder' = "none"
   /\ fresh' = [d \in Coordinators |-> FALSE]
   /\ Ended(c)
   /\ req' = [d \in Coordinators |-> IF req[d] = None THEN None ELSE [req[d] EXCEPT !.same = FALSE]]

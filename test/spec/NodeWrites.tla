@@ -1,7 +1,7 @@
 ----------------------------- MODULE NodeWrites -----------------------------
 (***************************************************************************)
 (* The leader writes the label and the taint of one service to its Nodes.  *)
-(* Requests are executed late, answers are lost, the watch is behind, and  *)
+(* Requests are executed late, answers are the watch is behind, and  *)
 (* another replica takes over. Lease.tla shows what Fenced assumes here:   *)
 (* no request of an old term takes effect once a new term writes.          *)
 (* Times are ticks. Every action but Tick takes no time.                   *)
@@ -24,8 +24,7 @@ CONSTANTS
   ReadsBeforeRest, \* a place that a lost answer left in doubt is free once the Node was read
   WithdrawsFirst, \* a withdrawal goes before all else
   Watches,        \* the watch shows what answers do not
-  TaintFirst,     \* the label is set once the taint is seen on the Node
-  IfUnchanged     \* after a lost answer, a write that is not urgent is for the Node as observed
+  TaintFirst      \* the label is set once the taint is seen on the Node
 
 VARIABLES
   know,   \* what the leader knows of the service on each Node: "ready", "failing", "unknown"
@@ -35,7 +34,6 @@ VARIABLES
   age,    \* ticks for which the oldest of them waits
   out,    \* the request that the leader waits for
   ghosts, \* requests that the leader has given up, and that the API server may still execute
-  lost,   \* the last write was not answered
   mute,   \* ticks until the API server has given up a request that adds a taint, and was not answered
   held,   \* whether a place in the budget is held for the Node: "no", "yes", or "doubt" after a lost answer
   pause,  \* the leader backs off
@@ -43,7 +41,7 @@ VARIABLES
   lie,    \* ticks for which the leader has known that the label is wrong, without a fault that explains it
   bare    \* a label took effect on a Node without the taint that it was sent for
 
-vars == <<know, node, view, log, age, out, ghosts, lost, mute, held, pause, barred, lie, bare>>
+vars == <<know, node, view, log, age, out, ghosts, mute, held, pause, barred, lie, bare>>
 
 Known == {"ready", "failing", "unknown"}
 None == [kind |-> "none"]
@@ -57,7 +55,6 @@ Init ==
   /\ age = [n \in Nodes |-> 0]
   /\ out = [n \in Nodes |-> None]
   /\ ghosts = [n \in Nodes |-> {}]
-  /\ lost = [n \in Nodes |-> FALSE]
   /\ mute = [n \in Nodes |-> 0]
   /\ held = [n \in Nodes |-> "no"]
   /\ pause = [n \in Nodes |-> FALSE]
@@ -94,8 +91,6 @@ Step(n) ==
        ELSE IF Withdraws(n) THEN "withdraw"
        ELSE "none"
 
-IsUrgent(kind) == kind \in {"withdraw", "close"}
-
 Send(n) ==
   /\ Idle(n)
   /\ ~pause[n]
@@ -107,11 +102,10 @@ Send(n) ==
            srv |-> T + D,
            taint |-> view[n].taint,
            guarded |-> kind = "set" /\ know[n] # "ready",
-           only |-> IfUnchanged /\ lost[n] /\ ~IsUrgent(kind),
-           same |-> log[n] = <<>>,
+           same |-> TRUE,
            phase |-> "sent"]]
      /\ held' = [held EXCEPT ![n] = IF Places /\ kind = "close" /\ @ = "no" THEN "yes" ELSE @]
-  /\ UNCHANGED <<know, node, view, log, age, ghosts, lost, mute, pause, barred, lie, bare>>
+  /\ UNCHANGED <<know, node, view, log, age, ghosts, mute, pause, barred, lie, bare>>
 
 (* Nothing has to be written. Whether the lost request closed the Node is known once the API server has given it up and *)
 (* the Node was read after that.                                                                                        *)
@@ -125,15 +119,13 @@ Rest(n) ==
           /\ log' = [log EXCEPT ![n] = <<>>]
           /\ age' = [age EXCEPT ![n] = 0]
      ELSE UNCHANGED <<view, log, age>>
-  /\ UNCHANGED <<know, node, out, ghosts, lost, mute, pause, barred, lie, bare>>
+  /\ UNCHANGED <<know, node, out, ghosts, mute, pause, barred, lie, bare>>
 
 -----------------------------------------------------------------------------
 (* The API server. *)
 
-(* Whether a request still applies: a JSON patch tests the taints, and a write after a lost answer the version. *)
-Applies(n, r) ==
-  /\ r.kind \in {"close", "open"} => node[n].taint = r.taint
-  /\ r.only => r.same
+(* Whether a request still applies: a JSON patch tests the taints. *)
+Applies(n, r) == r.kind \in {"close", "open"} => node[n].taint = r.taint
 
 After(state, kind) ==
   CASE kind = "withdraw" -> [state EXCEPT !.label = FALSE]
@@ -141,12 +133,10 @@ After(state, kind) ==
     [] kind = "close" -> [state EXCEPT !.taint = TRUE]
     [] kind = "open" -> [state EXCEPT !.taint = FALSE]
 
-(* Takes effect on the Node, and is to be shown by the watch. Requests for the Node as it was no longer apply. *)
+(* Takes effect on the Node, and is to be shown by the watch. *)
 Changed(n, state) ==
   /\ node' = [node EXCEPT ![n] = state]
   /\ log' = [log EXCEPT ![n] = IF state = node[n] THEN @ ELSE Append(@, state)]
-
-Differs(r, isChanged) == [r EXCEPT !.same = @ /\ ~isChanged]
 
 Bare(n, r) == Gate /\ r.guarded /\ ~node[n].taint /\ ~node[n].label
 
@@ -155,24 +145,21 @@ Execute(n) ==
   /\ out[n].phase = "sent"
   /\ LET r == out[n]
          state == IF Applies(n, r) THEN After(node[n], r.kind) ELSE node[n]
-         isChanged == state # node[n]
      IN
      /\ Changed(n, state)
      /\ bare' = (bare \/ (Applies(n, r) /\ Bare(n, r)))
      /\ out' = [out EXCEPT ![n].phase = IF Applies(n, r) THEN "applied" ELSE "stale", ![n].same = TRUE]
-     /\ ghosts' = [ghosts EXCEPT ![n] = {Differs(g, isChanged) : g \in @}]
-  /\ UNCHANGED <<know, view, age, lost, mute, held, pause, barred, lie>>
+  /\ UNCHANGED <<know, view, age, ghosts, mute, held, pause, barred, lie>>
 
 ExecuteGhost(n) ==
   \E g \in ghosts[n] :
     LET state == IF Applies(n, g) THEN After(node[n], g.kind) ELSE node[n]
-        isChanged == state # node[n]
     IN
     /\ Changed(n, state)
     /\ bare' = (bare \/ (Applies(n, g) /\ Bare(n, g)))
-    /\ ghosts' = [ghosts EXCEPT ![n] = {Differs(h, isChanged) : h \in @ \ {g}}]
-    /\ out' = IF isChanged /\ ~Idle(n) THEN [out EXCEPT ![n].same = FALSE] ELSE out
-    /\ UNCHANGED <<know, view, age, lost, mute, held, pause, barred, lie>>
+    /\ ghosts' = [ghosts EXCEPT ![n] = @ \ {g}]
+    /\ out' = IF state # node[n] /\ ~Idle(n) THEN [out EXCEPT ![n].same = FALSE] ELSE out
+    /\ UNCHANGED <<know, view, age, mute, held, pause, barred, lie>>
 
 (* An admission policy refuses the taint. *)
 Refuse(n) ==
@@ -181,7 +168,7 @@ Refuse(n) ==
   /\ out[n].phase = "sent"
   /\ out' = [out EXCEPT ![n] = None]
   /\ barred' = [barred EXCEPT ![n] = TRUE]
-  /\ UNCHANGED <<know, node, view, log, age, ghosts, lost, mute, held, pause, lie, bare>>
+  /\ UNCHANGED <<know, node, view, log, age, ghosts, mute, held, pause, lie, bare>>
 
 (* The answer arrives. What is newer than it is still to be shown by the watch. *)
 Answer(n) ==
@@ -195,14 +182,13 @@ Answer(n) ==
                 ELSE view
      /\ log' = IF isApplied THEN [log EXCEPT ![n] = IF isLatest THEN <<>> ELSE <<node[n]>>] ELSE log
      /\ age' = IF isApplied THEN [age EXCEPT ![n] = 0] ELSE age
-     /\ lost' = [lost EXCEPT ![n] = @ /\ ~isApplied]
      /\ pause' = [pause EXCEPT ![n] = ~isApplied]
      /\ held' = [held EXCEPT ![n] = IF @ = "doubt" THEN @ ELSE "no"]
   /\ out' = [out EXCEPT ![n] = None]
   /\ UNCHANGED <<know, node, ghosts, mute, barred, lie, bare>>
 
 (* Of a request that its sender has given up, only what the API server knows is left. *)
-Ghost(r) == [kind |-> r.kind, srv |-> r.srv, taint |-> r.taint, guarded |-> r.guarded, only |-> r.only, same |-> r.same]
+Ghost(r) == [kind |-> r.kind, srv |-> r.srv, taint |-> r.taint, guarded |-> r.guarded]
 
 (* The leader waits no longer: its time is up, the connection broke, or the Node is slow. *)
 GiveUp(n) ==
@@ -214,7 +200,6 @@ GiveUp(n) ==
              /\ mute' = [mute EXCEPT ![n] = r.srv + 1]
         ELSE UNCHANGED <<held, mute>>
      /\ lie' = IF r.kind = "withdraw" THEN [lie EXCEPT ![n] = 0] ELSE lie
-  /\ lost' = [lost EXCEPT ![n] = TRUE]
   /\ pause' = [pause EXCEPT ![n] = TRUE]
   /\ out' = [out EXCEPT ![n] = None]
   /\ UNCHANGED <<know, node, view, log, age, barred, bare>>
@@ -226,7 +211,7 @@ Show(n) ==
   /\ log' = [log EXCEPT ![n] = Tail(@)]
   /\ age' = [age EXCEPT ![n] = 0]
   /\ pause' = [pause EXCEPT ![n] = FALSE]
-  /\ UNCHANGED <<know, node, out, ghosts, lost, mute, held, barred, lie, bare>>
+  /\ UNCHANGED <<know, node, out, ghosts, mute, held, barred, lie, bare>>
 
 -----------------------------------------------------------------------------
 (* The rest of the world. *)
@@ -235,7 +220,7 @@ Learn(n) ==
   \E k \in Known \ {know[n]} :
     /\ know' = [know EXCEPT ![n] = k]
     /\ lie' = [lie EXCEPT ![n] = 0]
-    /\ UNCHANGED <<node, view, log, age, out, ghosts, lost, mute, held, pause, barred, bare>>
+    /\ UNCHANGED <<node, view, log, age, out, ghosts, mute, held, pause, barred, bare>>
 
 (* Another replica leads. Its watches are current before it decides, and it knows nothing of what was in flight. *)
 TakeOver ==
@@ -246,7 +231,6 @@ TakeOver ==
   /\ out' = [n \in Nodes |-> None]
   /\ ghosts' = [n \in Nodes |->
        IF Fenced THEN {} ELSE ghosts[n] \cup (IF ~Idle(n) /\ out[n].phase = "sent" THEN {Ghost(out[n])} ELSE {})]
-  /\ lost' = [n \in Nodes |-> FALSE]
   /\ mute' = [n \in Nodes |-> 0]
   /\ held' = [n \in Nodes |-> "no"]
   /\ pause' = [n \in Nodes |-> FALSE]
@@ -275,7 +259,7 @@ Tick ==
        IF ~Gate /\ node[n].label /\ know[n] = "failing"
        THEN IF lie[n] > Bound THEN lie[n] ELSE lie[n] + 1
        ELSE 0]
-  /\ UNCHANGED <<know, node, view, log, lost, held, bare>>
+  /\ UNCHANGED <<know, node, view, log, held, bare>>
 
 Next ==
   \/ \E n \in Nodes :
@@ -289,7 +273,7 @@ Symmetry == Permutations(Nodes)
 
 -----------------------------------------------------------------------------
 (* Without `?timeout=`, requests pile up at the API server: TLC looks at so many. *)
-FewGhosts == \A n \in Nodes : Cardinality(ghosts[n]) <= 2 /\ Len(log[n]) <= 3
+FewGhosts == Timeouts \/ \A n \in Nodes : Cardinality(ghosts[n]) <= 2 /\ Len(log[n]) <= 3
 
 BudgetHolds == Gate \/ Cardinality({n \in Nodes : node[n].taint}) <= MaxUnavailable
 NoLastingLie == \A n \in Nodes : lie[n] <= Bound

@@ -1,7 +1,7 @@
 /** The API server counts its time from the arrival of a request, and may commit a little later than that. */
 const LATE_MS = 1000;
 
-/** What may have been carried out on Nodes although no answer says so. Times are monotonic, in milliseconds. */
+/** What may have been carried out on Nodes without an answer. Times are monotonic, in milliseconds. */
 export class LostWrites {
   readonly #last = new Set<string>();
   readonly #closing = new Map<string, number>();
