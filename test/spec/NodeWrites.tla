@@ -133,10 +133,11 @@ After(state, kind) ==
     [] kind = "close" -> [state EXCEPT !.taint = TRUE]
     [] kind = "open" -> [state EXCEPT !.taint = FALSE]
 
-(* Takes effect on the Node, and is to be shown by the watch. *)
+(* Takes effect on the Node, and is to be shown by the watch. A label that goes ends the lie; a late request may set it again. *)
 Changed(n, state) ==
   /\ node' = [node EXCEPT ![n] = state]
   /\ log' = [log EXCEPT ![n] = IF state = node[n] THEN @ ELSE Append(@, state)]
+  /\ lie' = [lie EXCEPT ![n] = IF state.label THEN @ ELSE 0]
 
 Bare(n, r) == Gate /\ r.guarded /\ ~node[n].taint /\ ~node[n].label
 
@@ -149,7 +150,7 @@ Execute(n) ==
      /\ Changed(n, state)
      /\ bare' = (bare \/ (Applies(n, r) /\ Bare(n, r)))
      /\ out' = [out EXCEPT ![n].phase = IF Applies(n, r) THEN "applied" ELSE "stale", ![n].same = TRUE]
-  /\ UNCHANGED <<know, view, age, ghosts, mute, held, pause, barred, lie>>
+  /\ UNCHANGED <<know, view, age, ghosts, mute, held, pause, barred>>
 
 ExecuteGhost(n) ==
   \E g \in ghosts[n] :
@@ -159,7 +160,7 @@ ExecuteGhost(n) ==
     /\ bare' = (bare \/ (Applies(n, g) /\ Bare(n, g)))
     /\ ghosts' = [ghosts EXCEPT ![n] = @ \ {g}]
     /\ out' = IF state # node[n] /\ ~Idle(n) THEN [out EXCEPT ![n].same = FALSE] ELSE out
-    /\ UNCHANGED <<know, view, age, mute, held, pause, barred, lie>>
+    /\ UNCHANGED <<know, view, age, mute, held, pause, barred>>
 
 (* An admission policy refuses the taint. *)
 Refuse(n) ==

@@ -32,11 +32,12 @@ const NODES: Model = {
 
 const GATE = withConstants(NODES, { Gate: 'TRUE' });
 
-/** Every state of these is looked at, in a minute on an idle core. */
+/** For 20 s each. */
 export const SMALL = { lease: LEASE, nodes: NODES, gate: GATE };
 
-/** The watch is behind by a tick, and requests are executed a tick late. */
+/** For two and a half minutes each: the watch is behind by a tick; three coordinators, whose requests are a tick under way. */
 export const LARGE = {
+  lease: withConstants(LEASE, { Coordinators: '{a, b, c}', L: '6', D: '1', WritesMax: '2' }),
   nodes: withConstants(NODES, { W: '1', Bound: '4' }),
 };
 

@@ -13,16 +13,16 @@ describe.skipIf(missing)(`the specification${missing ? ` (${missing})` : ''}`, (
     expect(trace).toContain('State 2');
   });
 
-  test.for(Object.entries(SMALL))('holds in every state of the small model %s', async ([, model]) => {
-    const { violated, trace, states } = await check(jar, model);
+  test.for(Object.entries(SMALL))('holds in the nearest states of the small model %s', async ([, model]) => {
+    const { violated, trace, states } = await check(jar, model, { seconds: 20 });
     expect(violated, trace).toBeUndefined();
-    expect(states).toBeGreaterThan(5000);
+    expect(states).toBeGreaterThan(1000);
   });
 
   test('holds in more than a million states', async () => {
     let total = 0;
     for (const model of Object.values(LARGE)) {
-      const { violated, trace, states } = await check(jar, model, 2);
+      const { violated, trace, states } = await check(jar, model, { seconds: 150, workers: 2 });
       expect(violated, trace).toBeUndefined();
       total += states;
     }

@@ -22,8 +22,10 @@ export type Verdict = {
   violated: string | undefined;
   /** The shortest behavior that violates it, as TLC prints it. */
   trace: string;
-  /** Different states that were found. */
+  /** Different states that were found, the nearest to the first one before the others. */
   states: number;
+  /** Whether these are all. */
+  isWhole: boolean;
 };
 
 const REQUIREMENTS = join(import.meta.dirname, 'requirements.txt');
@@ -74,22 +76,23 @@ async function fetchJar(dir: string, jar: string, variables: NodeJS.ProcessEnv):
   }
 }
 
-/** Looks at every state of a model, or at those up to the first that violates an invariant. @throws with what TLC said. */
-export async function check(jar: string, model: Model, workers = 1): Promise<Verdict> {
+/** Looks at the states of a model until one violates an invariant, or the time is up. @throws with what TLC said. */
+export async function check(jar: string, model: Model, { seconds = 600, workers = 1 } = {}): Promise<Verdict> {
   const { variables } = readEnvironment();
   // TLC writes beside the module, and finds its configuration only there.
   const dir = await mkdtemp(join(tmpdir(), 'rollcall-tlc-'));
   try {
     await cp(join(import.meta.dirname, `${model.module}.tla`), join(dir, `${model.module}.tla`));
     await writeFile(join(dir, 'Model.cfg'), configurationOf(model));
-    const java = ['-XX:+UseParallelGC', '-Xmx2g', `-Djava.io.tmpdir=${dir}`, '-cp', jar, 'tlc2.TLC'];
+    const limits = ['-Xmx2g', `-Djava.io.tmpdir=${dir}`, `-Dtlc2.TLC.stopAfter=${seconds}`];
+    const java = ['-XX:+UseParallelGC', ...limits, '-cp', jar, 'tlc2.TLC'];
     const options = ['-deadlock', '-workers', `${workers}`, '-metadir', join(dir, 'states'), '-config', 'Model.cfg'];
     const { out, err } = await run('java', [...java, ...options, model.module], variables, { cwd: dir });
-    const found = [...out.matchAll(/([\d,]+) distinct states found/g)].at(-1)?.[1];
+    const [, found, left] = [...out.matchAll(/([\d,]+) distinct states found.*?([\d,]+) states left/g)].at(-1) ?? [];
     const violated = /Invariant (\w+) is violated/.exec(out)?.[1];
-    const isWhole = out.includes('Model checking completed. No error has been found.');
-    if (found === undefined || (violated === undefined && !isWhole)) throw new Error(`TLC failed:\n${out}${err}`);
-    return { violated, trace: traceIn(out), states: Number(found.replaceAll(',', '')) };
+    const isClean = out.includes('No error has been found.');
+    if (found === undefined || (violated === undefined && !isClean)) throw new Error(`TLC failed:\n${out}${err}`);
+    return { violated, trace: traceIn(out), states: Number(found.replaceAll(',', '')), isWhole: left === '0' };
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
