@@ -135,6 +135,8 @@ test.each([
   ['a line feed', '{"label:service.rollcall.dev/own":"a\nb"}'],
   ['NUL', '{"label:service.rollcall.dev/own":"a\u0000b"}'],
   ['a tab', '{"condition:service.rollcall.dev/a\tb":"x","label:service.rollcall.dev/own":"x"}'],
+  ['a key twice', '{"label:service.rollcall.dev/own":"a","label:service.rollcall.dev/own":"b"}'],
+  ['a key where its origin belongs', '{"label:gitpod.io/ws-daemon_ready_ns_default":"label:service.rollcall.dev/own"}'],
 ])('a list of keys with %s is refused', async (_what, text) => {
   const act = await victim(cluster);
   const before = (await act.read()).metadata.annotations?.[KEYS];

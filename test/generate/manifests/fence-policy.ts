@@ -352,8 +352,8 @@ const lengthOfAnnotations = (state: 'new' | 'old') =>
 const lengthOfConditions = (state: 'new' | 'old') =>
   `${stated('conditions')(state)}.map(c, size(c.type) + size(c.?reason.orValue('')) + size(c.?message.orValue(''))).sum()`;
 
-/** One entry of the list of keys, as the coordinator writes it. */
-const LIST_ENTRY = '"(label|taint|condition):[^"\\\\\\\\[:cntrl:]]+":"[^"\\\\\\\\[:cntrl:]]*",';
+/** One entry of the list of keys, as the coordinator writes it. No origin reads as a key. */
+const LIST_ENTRY = '"(label|taint|condition):[^"\\\\\\\\[:cntrl:]]+":"((rule|service):)?[^":\\\\\\\\[:cntrl:]]*",';
 
 const VALIDATIONS = [
   {
@@ -422,7 +422,7 @@ const VALIDATIONS = [
     // What CEL reads in the list is then what a program reads that parses it.
     expression: cel(`
       variables.keyList == variables.oldKeyList || variables.keyList in ['', '{}'] || (variables.keyList.endsWith('}')
-        && (variables.keyList.substring(0, size(variables.keyList) - 1) + ',').matches('^[{](${LIST_ENTRY})+$') && variables.keyIds.isSorted())`),
+        && (variables.keyList.substring(0, size(variables.keyList) - 1) + ',').matches('^[{](${LIST_ENTRY})+$') && variables.keyIds.all(i, id, i == 0 || variables.keyIds[i - 1] < id))`),
     message: `rollcall may write ${KEYS_ANNOTATION} only as it writes it itself: sorted, without spaces and escapes`,
   },
   {

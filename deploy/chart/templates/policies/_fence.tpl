@@ -250,7 +250,7 @@ spec:
       message: rollcall may not write a list of keys of more than 147456 characters
     - expression: |-
         variables.keyList == variables.oldKeyList || variables.keyList in ['', '{}'] || (variables.keyList.endsWith('}')
-          && (variables.keyList.substring(0, size(variables.keyList) - 1) + ',').matches('^[{]("(label|taint|condition):[^"\\\\[:cntrl:]]+":"[^"\\\\[:cntrl:]]*",)+$') && variables.keyIds.isSorted())
+          && (variables.keyList.substring(0, size(variables.keyList) - 1) + ',').matches('^[{]("(label|taint|condition):[^"\\\\[:cntrl:]]+":"((rule|service):)?[^":\\\\[:cntrl:]]*",)+$') && variables.keyIds.all(i, id, i == 0 || variables.keyIds[i - 1] < id))
       message: "rollcall may write rollcall.dev/keys only as it writes it itself: sorted, without spaces and escapes"
     - expression: |-
         variables.annotations == variables.oldAnnotations
