@@ -24,5 +24,6 @@ export const LONG: Readonly<Record<string, string>> = {
   'coordinator/src/kube/lease-chaos.test.ts': 'random failures of replicas and the API server',
   'coordinator/src/tls/stored-certificates.test.ts': 'the certificates of fifteen years',
   'packages/common/src/observability-server.hostile.test.ts': 'random bytes to the health listener',
+  'test/fence-proof/fence-proof.test.ts': 'every pair of Nodes of a small scope, by the CEL of the API server',
   'test/mutants/shipped.test.ts': 'a vitest of its own for each of ten defects',
 };
