@@ -19,9 +19,9 @@ describe('a hole in the fence is a difference:', () => {
       'a label of a service that another client set',
       "(variables.labels[k] == 'true' && !(k in variables.taken))",
       "variables.labels[k] == 'true'",
-      'service',
+      'label service',
     ],
-    ['a list with a key twice', 'variables.keyIds[i - 1] < id', 'variables.keyIds[i - 1] <= id', 'service'],
+    ['a list with a key twice', 'variables.keyIds[i - 1] < id', 'variables.keyIds[i - 1] <= id', 'label service'],
     ['another account', "request.userInfo.username in ['", "request.userInfo.username in ['x", 'the rest'],
     [
       "a person's hold",

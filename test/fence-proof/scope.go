@@ -346,7 +346,7 @@ func (u *universe) scopes(short bool) []*scope {
 	for _, key := range kinds {
 		requests := []choice{toNode}
 		switch {
-		case short && !slices.Contains(different, key):
+		case short && !slices.Contains([]string{deviceKey, serviceKey, ruleKey, plainKey}, key):
 			continue
 		case !short && slices.Contains([]string{ownKey, serviceKey, plainKey}, key):
 			requests = some
@@ -356,21 +356,24 @@ func (u *universe) scopes(short bool) []*scope {
 			result = append(result, u.labelScope(key, false, requests...))
 		}
 	}
-	for _, key := range append(slices.Clone(holds), "rollcall.dev/scheduling-hint", "rollcall.dev/scale-down-hold") {
+	for at, key := range []string{holds[1], holds[0], "rollcall.dev/scheduling-hint", "rollcall.dev/scale-down-hold"} {
+		if short && at > 0 {
+			break
+		}
 		result = append(result, u.annotationScope(key, toNode))
 	}
 	taintKeys := []string{ownTaints[0], serviceKey, startupTaint, "example.com/gpu", "readiness.k8s.io/db", "node.kubernetes.io/unreachable"}
 	conditionKeys := []string{"service.rollcall.dev/Db", "Ready", "service.rollcall.dev/Other", "KernelDeadlock", `service.rollcall.dev/A"B`, "readiness.k8s.io/Db"}
 	for at, one := range taintKeys {
 		for after, other := range taintKeys[at+1:] {
-			if !short || (after == 0 && at%2 == 0) {
+			if !short || (after == 0 && at == 0) {
 				result = append(result, u.taintScope(one, other, toNode))
 			}
 		}
 	}
 	for at, one := range conditionKeys {
 		for _, step := range []int{1, 2} {
-			if !short || (step == 1 && at%2 == 0) {
+			if !short || (step == 1 && at == 0) {
 				result = append(result, u.conditionScope(one, conditionKeys[(at+step)%len(conditionKeys)], toStatus, toNode))
 			}
 		}
