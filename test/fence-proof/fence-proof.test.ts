@@ -16,10 +16,10 @@ test('the fence admits what its contract admits, over every pair of Nodes of the
 describe('a hole in the fence is a difference:', () => {
   test.each<[string, string, string, string]>([
     [
-      'a label of a service that another client set',
-      "(variables.labels[k] == 'true' && !(k in variables.taken))",
-      "variables.labels[k] == 'true'",
-      'label service',
+      'a label of a rule that another client set, and that is listed now',
+      '(k in variables.ofRule && !(k in variables.taken)) ||',
+      'k in variables.ofRule ||',
+      'label accelerators',
     ],
     ['a list with a key twice', 'variables.keyIds[i - 1] < id', 'variables.keyIds[i - 1] <= id', 'label service'],
     ['another account', "request.userInfo.username in ['", "request.userInfo.username in ['x", 'the rest'],
