@@ -137,7 +137,10 @@ async function play(): Promise<void> {
   await createPod(api, { namespace: 'batch', name: 'kept', nodeName: name, labels: { keep: 'true' }, ready: true });
   await until('the hold', '"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true"');
   const written = async (path: string) => {
-    await waitFor(`the status of ${path}`, async () => (await api.get(path))['status'] !== undefined);
+    await waitFor(
+      `the status of ${path}`,
+      async () => !JSON.stringify((await api.get(path))['status']).includes('Pending'),
+    );
   };
   for (const path of [`${poolLabelsPath()}/gold`, `${poolsPath()}/silver`, `${NODE_SERVICES}/mirror`])
     await written(path);
