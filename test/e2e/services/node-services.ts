@@ -30,10 +30,10 @@ export type ServiceStatus = {
   conditions?: { type: string; status: string; reason: string; message: string }[];
 };
 
-/** The condition of a NodeService, as `STATUS REASON: MESSAGE`; empty where there is none yet. */
+/** The condition of a NodeService, as `STATUS REASON: MESSAGE`; empty before a coordinator wrote any. */
 export async function conditionOf(api: ApiClient, name: string, type: 'Ready' | 'NodesReady'): Promise<string> {
   const found = (await statusOf(api, name)).conditions?.find((each) => each.type === type);
-  return found ? `${found.status} ${found.reason}: ${found.message}` : '';
+  return found && found.reason !== 'Pending' ? `${found.status} ${found.reason}: ${found.message}` : '';
 }
 
 export async function statusOf(api: ApiClient, name: string): Promise<ServiceStatus> {
