@@ -95,7 +95,9 @@ test('of half a fleet that fails, a fifth is closed, under every leader; all los
   const waiting = failing.filter((name) => !closed.includes(name));
   const message = () => conditionOf(api, 'driver', 'NodesReady');
   await waitFor('the names', async () => isNaming(await message(), waiting), PATIENT);
-  expect(await message()).toMatch(/Ready on 50 of 100 nodes; .*: 50 nodes, .*; 30 nodes wait for the taint, since 20 of 100/);
+  expect(await message()).toMatch(
+    /Ready on 50 of 100 nodes; .*: 50 nodes, .*; 30 nodes wait for the taint, since 20 of 100/,
+  );
   const [first = ''] = waiting;
   const key = (await (await embedded.rig.leader()).explain(first)).keys.find((each) => each.key === KEY);
   expect(key?.reason).toContain('the taint waits: 20 of 100 nodes are closed for the service');
