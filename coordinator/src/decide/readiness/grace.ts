@@ -9,7 +9,7 @@ import type { Verdict } from './judges.ts';
 /** The checks with a grace that passed once, by what they say: since when they fail, monotonic; `undefined` while they pass. */
 export type GraceMemory = ReadonlyMap<string, number | undefined>;
 
-const NOTHING_PASSED: GraceMemory = new Map();
+export const NOTHING_PASSED: GraceMemory = new Map();
 
 /** Lets checks with a grace pass for so long after they began to fail, in one evaluation of a service on a node. */
 export class Graces {
@@ -27,12 +27,14 @@ export class Graces {
     this.#haveAllPassed = before === undefined && isShownReady(service, snapshot);
   }
 
-  apply(check: SingleCheck, verdict: Verdict, now: Moment): Verdict {
+  /** `isOfAny`: one of several of which one has to pass, so that what was published does not tell that this one passed. */
+  apply(check: SingleCheck, verdict: Verdict, now: Moment, isOfAny = false): Verdict {
     const graceMs = graceOf(check);
     if (graceMs === undefined) return verdict;
     const key = textOf(check);
     if (verdict.state === 'ready') this.next.set(key, undefined);
-    if (verdict.state === 'ready' || !(this.#before.has(key) || this.#haveAllPassed)) return verdict;
+    const hasPassed = this.#before.has(key) || (this.#haveAllPassed && !isOfAny);
+    if (verdict.state === 'ready' || !hasPassed) return verdict;
     const failingMs = this.#before.get(key) ?? (verdict.state === 'unknown' ? undefined : now.monotonicMs);
     this.next.set(key, failingMs);
     if (verdict.state === 'unknown' || failingMs === undefined) return verdict;

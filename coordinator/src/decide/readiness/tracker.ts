@@ -8,7 +8,7 @@ import type { NodeRecord } from '../../state/node-record.ts';
 import { lifecycleOf } from '../../state/observed-conditions.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { hasStarted, startedGeneration, startedServices, wasReady } from '../../state/started-services.ts';
-import { type GraceMemory, Graces } from './grace.ts';
+import { type GraceMemory, Graces, NOTHING_PASSED } from './grace.ts';
 import { hasReadyPod, judgeService, type Observer, type ServiceVerdict, type Sighting } from './verdict.ts';
 
 /** The state of a service on a node, as it is published. */
@@ -124,7 +124,8 @@ export class ReadinessTracker {
           ? (startedVerdict(service, started) ?? judgeService(service, snapshot, now, graces))
           : maybeNotFor(isFor.unknown);
       const judgement = this.#judgeBy(memory, evidence, { service, snapshot, now });
-      judgement.next.graces = graces.next;
+      // What was not judged is remembered as it was.
+      if (isFor === true) judgement.next.graces = graces.next;
       const { shown } = judgement;
       if (isFor !== true) shown.isUndecided = true;
       const left = isFor === true ? leftMs(service, snapshot, now, started) : Number.POSITIVE_INFINITY;
@@ -154,6 +155,9 @@ export class ReadinessTracker {
     if (version !== undefined) observer.sees(node, version, nowMs);
     const memories = this.#memoriesOf(record, this.#options.services());
     const heldBack: Service[] = [];
+    // What became of the checks of a service is not seen where it does not belong.
+    const judged = new Set(judgements.map(({ service }) => service.name));
+    for (const [name, memory] of memories) if (!judged.has(name)) memory.graces = NOTHING_PASSED;
     for (const { service, sighting, next, shown, leftMs: left } of judgements) {
       observer.record({ node, version, service: service.name, sighting }, nowMs);
       const memory = Object.assign(memories.get(service.name) ?? next, next);

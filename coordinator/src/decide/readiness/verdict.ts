@@ -26,12 +26,13 @@ export function judgeService(
   now: Moment,
   graces = new Graces(undefined, service, snapshot),
 ): ServiceVerdict {
-  const judge = (check: SingleCheck) => graces.apply(check, judgeSingle(check, { service, snapshot, now }), now);
+  const judge = (check: SingleCheck, isOfAny: boolean) =>
+    graces.apply(check, judgeSingle(check, { service, snapshot, now }), now, isOfAny);
   const checks = service.checks
     .filter((check) => check.kind !== 'pods' || !check.pods.optional)
     .map((check) => ({
       name: check.name,
-      ...(check.kind === 'anyOf' ? anyOf(check.checks.map(judge)) : judge(check)),
+      ...(check.kind === 'anyOf' ? anyOf(check.checks.map((each) => judge(each, true))) : judge(check, false)),
     }));
   return { ...allOf(checks), checks };
 }
