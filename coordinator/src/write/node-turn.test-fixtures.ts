@@ -38,6 +38,7 @@ export const CONDITIONS: Extract<ConditionChange, { write: 'apply' }> = {
   conditions: [CONDITION],
   news: ['c'],
   before: [],
+  released: [],
   force: false,
   keepsAway: true,
   due: true,

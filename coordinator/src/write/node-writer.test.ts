@@ -122,7 +122,7 @@ describe('conditions', () => {
     'are applied to the status alone, with the resource version by force (%s)',
     async (force) => {
       const { sent, writer } = started();
-      const rest = { news: [], before: [], keepsAway: false, due: true, waiting: [] };
+      const rest = { news: [], before: [], released: [], keepsAway: false, due: true, waiting: [] };
       await writer.send(
         node,
         { write: 'conditions', conditions: { write: 'apply', conditions: [condition], force, ...rest } },

@@ -2,6 +2,7 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
 import type { SeenNode, Write } from '../decide/intent/kinds/kind.ts';
 import type { NodeSet, TaintChange } from '../decide/intent/plan.ts';
+import type { NodeCondition } from '../state/observed-conditions.ts';
 import type { WriteOutcome } from './classify.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import type { NodeWriter, WriteOptions } from './node-writer.ts';
@@ -111,6 +112,7 @@ describe('the search in conditions', () => {
       conditions,
       news: ['example.com/Good', 'example.com/Bad'],
       before: [condition('Good', 'False'), condition('Bad', 'False')],
+      released: [],
       force: false,
       keepsAway: false,
       due: true,
@@ -128,6 +130,34 @@ describe('the search in conditions', () => {
       expect(sent.map(({ type }) => type).toSorted()).toEqual(conditions.map(({ type }) => type).toSorted());
       expect(sent).toContainEqual(condition('Kept', 'True'));
     }
+  });
+
+  test('finds one that may not go, which holds up none that changes', async () => {
+    const change = {
+      write: 'apply' as const,
+      conditions: [condition('Good', 'False')],
+      news: ['example.com/Good'],
+      before: [condition('Good', 'True')],
+      released: [condition('Stuck', 'True')],
+      force: false,
+      keepsAway: true,
+      due: true,
+      waiting: [],
+    };
+    const { search } = started((sent) =>
+      refuse((sent as NodeCondition[]).every(({ type }) => type !== 'example.com/Stuck')),
+    );
+    const { offending, good, ended } = await findRefused(
+      node,
+      { write: 'conditions', conditions: change },
+      seen,
+      search,
+    );
+    expect(ended).toBeUndefined();
+    expect(offending.map(({ ref }) => ref.key)).toEqual(['example.com/Stuck']);
+    expect(good).toMatchObject({
+      conditions: { conditions: [condition('Good', 'False'), condition('Stuck', 'True')] },
+    });
   });
 });
 

@@ -73,7 +73,14 @@ test('a write of each kind that is good for an unchanged Node alone is stale on 
   const only = { ...options, ifUnchanged: true };
   const taint = { key: 't', value: '', effect: 'NoSchedule' } as const;
   const entry = { type: 'c', status: 'True', reason: 'r', message: 'm', lastTransitionTime: '2026-01-01T00:00:00Z' };
-  const conditions = { conditions: [entry], news: ['c'], before: [], force: false, keepsAway: false } as const;
+  const conditions = {
+    conditions: [entry],
+    news: ['c'],
+    before: [],
+    released: [],
+    force: false,
+    keepsAway: false,
+  } as const;
   const writes = (ref: NodeRef) => [
     () => writer.withdraw(ref, { labels: ['key'], annotations: [] }, only),
     () => writer.set(ref, setOf({}), only),

@@ -58,6 +58,8 @@ export type ConditionChange =
       news: readonly string[];
       /** The conditions of `news` that are ours, as they are on the Node. */
       before: readonly NodeCondition[];
+      /** The conditions that are let go of, as they are on the Node. */
+      released: readonly NodeCondition[];
       /** Takes entries that have no owner. No entry of another writer is among the conditions. */
       force: boolean;
       /** One of the news keeps pods away. */

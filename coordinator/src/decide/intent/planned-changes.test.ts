@@ -54,7 +54,15 @@ test('conditions change by their status', () => {
     { type: 'example.com/Same', status: 'True', ...at },
   ];
   const waiting = [{ type: 'example.com/Unlisted', status: 'True', ...at }];
-  const rest = { news: ['example.com/New'], before: [], force: false, keepsAway: true, due: true, waiting };
+  const rest = {
+    news: ['example.com/New'],
+    before: [],
+    released: [],
+    force: false,
+    keepsAway: true,
+    due: true,
+    waiting,
+  };
   expect(told({ write: 'apply', conditions: applied, ...rest })).toEqual([
     ['condition', 'example.com/New', undefined, 'False'],
     ['condition', 'example.com/Unlisted', undefined, 'True'],

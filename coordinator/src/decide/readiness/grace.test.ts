@@ -17,7 +17,7 @@ const registered = (driver: string): SingleCheck => ({
 });
 
 const lists = (...drivers: string[]): Partial<NodeSnapshot> => ({
-  csiNode: { nodeUid: 'u', drivers, storageProblems: new Map() },
+  csiNode: { name: 'n', nodeUid: 'u', drivers, storageProblems: new Map() },
 });
 
 /** One term of a leader, which evaluates one node. */

@@ -80,7 +80,7 @@ export const conditionsWrite: WriteModule<Extract<Write, { write: 'conditions' }
 };
 
 function suspectsOf(change: ConditionChange): readonly string[] {
-  if (change.write === 'apply') return change.news;
+  if (change.write === 'apply') return [...change.news, ...change.released.map(({ type }) => type)];
   return change.write === 'remove' ? change.conditions.map(({ type }) => type) : [];
 }
 
@@ -89,9 +89,9 @@ function restrict(change: ConditionChange, isTried: (type: string) => boolean): 
   if (change.write === 'disown') return change;
   if (change.write === 'remove')
     return { ...change, conditions: change.conditions.filter(({ type }) => isTried(type)) };
-  const { conditions, news, before } = change;
+  const { conditions, news, before, released } = change;
   const tried = conditions.filter(({ type }) => isTried(type) || !news.includes(type));
-  return { ...change, conditions: [...tried, ...before.filter(({ type }) => !isTried(type))] };
+  return { ...change, conditions: [...tried, ...[...before, ...released].filter(({ type }) => !isTried(type))] };
 }
 
 /** Removes conditions, if each is still where it was seen. */
@@ -172,9 +172,11 @@ function planConditions(
       force ||= there !== undefined && (!isOurs || touched.has(key));
     }
   }
+  const isApplied = (type: string) => applied.some((each) => each.type === type);
+  const released = present.filter(({ type }) => ours.has(type) && !rivals.has(type) && !isApplied(type)).map(asItIs);
   const others: Pick<NodePlan, 'foreign'> = foreign.length > 0 ? { foreign } : {};
   const applying = (due: boolean) =>
-    ({ write: 'apply', conditions: applied, news, before, force, keepsAway, due, waiting }) as const;
+    ({ write: 'apply', conditions: applied, news, before, released, force, keepsAway, due, waiting }) as const;
   const isDue = applied.length > 0 && (news.length > 0 || !isExactly(ours, applied));
   if (isDue) return { conditions: applying(true), ...others };
   const isLeft = ({ type }: ObservedCondition) =>
