@@ -224,6 +224,13 @@ describe('a service that speaks HTTP/2', () => {
     stop();
   });
 
+  test('is asked in times that are no whole binary fractions of a second', async () => {
+    const { port, stop } = await listen(createServer(), { port: 0, host: node.address });
+    await create('times', [{ name: 'get', tcp: { port }, period: '2.01s', timeout: '100.5ms' }]);
+    await labelled('times', 'true');
+    stop();
+  });
+
   test('in clear text is asked by http with h2c', async () => {
     const { port, stop } = await listen(createServer(), { port: 0, host: node.address });
     await create('h2c', [{ name: 'get', http: { port, h2c: true, expectedStatuses: ['204'] }, period: '200ms' }]);
