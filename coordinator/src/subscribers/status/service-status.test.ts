@@ -44,6 +44,15 @@ test('a take-over keeps what its predecessor said of the nodes, whatever is unkn
   expect(statusOf({ isTakingOver: true, count, commonest: unheard }, before)).toEqual(before);
 });
 
+test('a take-over keeps nothing of what its leader has seen to be otherwise', () => {
+  const before = statusOf({ count: { ready: 5, 'not-ready': 0, unknown: 0 } });
+  const count = { ready: 0, 'not-ready': 4, unknown: 1 };
+  const { nodes, conditions } = statusOf({ isTakingOver: true, count }, before);
+  expect([nodes, conditions[1]?.status]).toEqual([{ selected: 5, ready: 0, notReady: 4, unknown: 1 }, 'False']);
+  const joined = { ready: 5, 'not-ready': 0, unknown: 1 };
+  expect(statusOf({ isTakingOver: true, count: joined }, before).ready).toBe('5/6');
+});
+
 test('a take-over keeps nothing of an object that was refused', () => {
   const before = statusOf({ refusal: { reason: 'KeyTaken', message: 'm' } });
   expect(statusOf({ isTakingOver: true, count: UNHEARD }, before)).toMatchObject({ nodes: { ready: 1, unknown: 1 } });

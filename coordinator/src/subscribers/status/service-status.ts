@@ -42,7 +42,7 @@ export type ServiceFacts = {
 /** What the status should be. */
 export function serviceStatus(facts: ServiceFacts): ServiceStatus {
   const { object, refusal } = facts;
-  const before = facts.isTakingOver && facts.count.unknown > 0 && !refusal ? foundBefore(object) : undefined;
+  const before = facts.isTakingOver && facts.count.unknown > 0 && !refusal ? foundBefore(facts) : undefined;
   const count = before?.count ?? facts.count;
   const { ready, 'not-ready': notReady, unknown } = refusal ? { ready: 0, 'not-ready': 0, unknown: 0 } : count;
   const selected = ready + notReady + unknown;
@@ -57,15 +57,21 @@ export function serviceStatus(facts: ServiceFacts): ServiceStatus {
   };
 }
 
-/** What a predecessor found of the object as it is now: a take-over alone is no news. */
-function foundBefore({ status, generation }: ObservedNodeService) {
+/** What a predecessor found of the object as it is now, while nothing is known to be otherwise: a take-over alone is no news. */
+function foundBefore({ object: { status, generation }, count: now }: ServiceFacts) {
   const { observedGeneration, nodes } = (status ?? {}) as Partial<ServiceStatus>;
   const { ready, notReady, unknown } = nodes ?? {};
   const isCounted = typeof ready === 'number' && typeof notReady === 'number' && typeof unknown === 'number';
   const verdict = verdictIn(status, 'NodesReady');
   if (!isCounted || observedGeneration !== generation || !verdict || verdict.reason === NOT_IN_FORCE) return undefined;
   const count: ServiceCount = { ready, 'not-ready': notReady, unknown };
-  return { count, verdict };
+  // Not all nodes may be counted again yet.
+  const isPossible = now.ready <= ready && now['not-ready'] <= notReady && sumOf(now) <= sumOf(count);
+  return isPossible ? { count, verdict } : undefined;
+}
+
+function sumOf({ ready, 'not-ready': notReady, unknown }: ServiceCount): number {
+  return ready + notReady + unknown;
 }
 
 function keysOf({ label, taint, condition }: Publication): string {
