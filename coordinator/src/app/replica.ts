@@ -198,6 +198,7 @@ export async function createReplica(context: ReplicaContext) {
     fleet,
     evaluator,
     problemOf: (service) => watches.problemOf(service),
+    isCounting: () => controller.isCatchingUp,
   });
   const holdStatus = createHoldStatusController({
     writes,

@@ -64,6 +64,11 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     fleet.beginTerm();
   }
 
+  /** Whether nodes that changed are still to be observed. */
+  get isCatchingUp(): boolean {
+    return this.#unobserved.size > 0;
+  }
+
   // What the state tells.
 
   /** Handles a change of what is known of a node. `urgent`: a label may have to go. */

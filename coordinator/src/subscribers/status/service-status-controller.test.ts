@@ -41,6 +41,7 @@ function stage() {
     } as never,
     fleet: { servicePods, term: { isYoung: () => facts.isYoung } } as never,
     problemOf: () => now.problem,
+    isCounting: () => false,
     writes,
   });
   const tick = async () => {

@@ -15,6 +15,8 @@ export type ServiceStatusOptions = {
   evaluator: Pick<Evaluator, 'tally' | 'withheld'>;
   /** Why what a service depends on cannot be watched. */
   problemOf: (service: Service) => string | undefined;
+  /** Whether nodes are still to be evaluated: until then, the count is one of a part of them. */
+  isCounting: () => boolean;
 };
 
 const KIND = 'NodeService';
@@ -23,7 +25,7 @@ const NAMES_MAX = 100;
 
 /** Keeps the status of every NodeService up to date. */
 export function createServiceStatusController(options: ServiceStatusOptions) {
-  const { writes, serviceRegistry, fleet, evaluator, problemOf } = options;
+  const { writes, serviceRegistry, fleet, evaluator, problemOf, isCounting } = options;
   const { clock } = writes;
   // Before they are listed, whether they may be watched is not known.
   const arePodsKnown = (service: Service) =>
@@ -32,6 +34,7 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
     if (!serviceRegistry.isJudged(object)) return undefined;
     const refusal = serviceRegistry.refusalOf(object);
     const problem = problemOf(object.service);
+    if (!refusal && isCounting()) return undefined;
     if (!refusal && problem === undefined && !arePodsKnown(object.service)) return undefined;
     return serviceStatus({
       object,
