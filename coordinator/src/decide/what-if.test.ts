@@ -108,6 +108,28 @@ function whatIf(
 const ready = { state: 'ready', reason: 'as evaluated', cause: 'agent', sinceMs: 0 } as const;
 const notReady = { state: 'not-ready', reason: 'as evaluated', cause: 'agent', sinceMs: 0 } as const;
 
+describe('a check with a grace', () => {
+  const registered = { name: 'driver', kind: 'csiNode', settings: { driver: 'd', graceMs: 60_000 } } as const;
+  const published = {
+    ownedLabels: new Set([LABEL]),
+    labels: { [LABEL]: 'true' },
+    csiNode: { name: 'n', nodeUid: 'u', drivers: [], storageProblems: new Map() },
+  };
+  const withChecks = (...checks: Service['checks']) => nodeService({ checks: [podsCheck('ws-daemon'), ...checks] });
+  const diff = (before: Service, after: Service) =>
+    whatIf({ services: [before] }, { services: [after] }, { ...published, readiness: { a: ready } }).changes;
+
+  test('that is new never passed, and has none', () => {
+    expect(diff(withChecks(), withChecks(registered))).toEqual([`label ${LABEL} true undefined`]);
+    const without = { ...registered, settings: { driver: 'd' } };
+    expect(diff(withChecks(without), withChecks(registered))).toEqual([`label ${LABEL} true undefined`]);
+  });
+
+  test('that was there goes on with it, whatever becomes of the others', () => {
+    expect(diff(withChecks(registered), nodeService({ checks: [registered] }))).toEqual([]);
+  });
+});
+
 describe('a new service', () => {
   test('would have its label where it is ready by what is known', () => {
     expect(whatIf({}, { services: [nodeService()] })).toEqual({

@@ -14,6 +14,7 @@ import { valueOn, wantedValue } from './intent/kinds/kinds.ts';
 import type { Rules } from './labelers/implied-labels.ts';
 import { createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { Claim, EvaluatedNode, Labelers } from './labelers/labeler.ts';
+import { Graces, passedBy } from './readiness/grace.ts';
 import type { NodeReadiness, ServiceReadiness } from './readiness/tracker.ts';
 import { judgeService } from './readiness/verdict.ts';
 
@@ -108,7 +109,9 @@ export class WhatIf {
     for (const { id, probe } of probeChecksOf(service)) {
       if (probesBefore.get(id) !== textOf(probe)) services.delete(id);
     }
-    return { ...judgeService(service, { ...snapshot, services, toldMs: new Map() }, this.#now), sinceMs: 0 };
+    // A check has its grace only if it is one of the service now.
+    const graces = new Graces(passedBy(before, snapshot), service, snapshot);
+    return { ...judgeService(service, { ...snapshot, services, toldMs: new Map() }, this.#now, graces), sinceMs: 0 };
   }
 }
 

@@ -47,6 +47,13 @@ export class Graces {
   }
 }
 
+/** What is remembered of a service where the Node says that it is ready. */
+export function passedBy(service: Service | undefined, snapshot: NodeSnapshot): GraceMemory {
+  if (!service || !isShownReady(service, snapshot)) return NOTHING_PASSED;
+  const single = service.checks.filter((check) => check.kind !== 'anyOf');
+  return new Map(single.filter((check) => graceOf(check) !== undefined).map((check) => [textOf(check), undefined]));
+}
+
 function graceOf(check: SingleCheck): number | undefined {
   if (check.kind === 'pods') return check.pods.graceMs;
   return 'settings' in check && 'graceMs' in check.settings ? check.settings.graceMs : undefined;
