@@ -14,9 +14,12 @@ export function getByHttp2(check: HttpSettings, tools: ProbeTools): OpenLine | s
   const { path = '/', headers = {} } = check;
   const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   const isNamed = given.some(([name]) => name === 'user-agent');
+  // By HTTP/2 the authority takes the place of Host (RFC 9113, section 8.3.1).
+  const host = given.find(([name]) => name === 'host')?.[1];
   const sent = [
     [':method', 'GET'] as const,
     [':path', path] as const,
+    ...(host === undefined ? [] : [[':authority', host] as const]),
     ...given.filter(([name]) => !OF_CONNECTION.includes(name) && name !== 'host'),
     ...(isNamed ? [] : [['user-agent', 'rollcall-agent'] as const]),
   ];

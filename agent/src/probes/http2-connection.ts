@@ -101,7 +101,8 @@ export class Http2Connection {
   }
 
   /**
-   * Sends a request, whose headers begin with `:method` and `:path`, and resolves to the answer, its trailers among its
+   * Sends a request, whose headers begin with `:method` and `:path`, perhaps with another `:authority` than the address,
+   * and resolves to the answer, its trailers among its
    * headers; of a GET to the headers, without the body. Rejects with the socket's error, with ECONNRESET without a syscall
    * when the server hangs up before it answers, with BadAnswer, or with the signal's reason.
    */
@@ -127,6 +128,8 @@ export class Http2Connection {
       };
       this.#lastStream += 2;
       const isHead = headers[0]?.[1] === 'GET';
+      const isNamed = headers.some(([name]) => name === ':authority');
+      const authority = isNamed ? [] : [[':authority', this.#authority] as const];
       const question: Question = {
         ...{ stream: this.#lastStream, isHead, headers: undefined, body: [], bodyBytes: 0, settle },
       };
@@ -139,7 +142,7 @@ export class Http2Connection {
           FRAME.headers,
           FLAG.endHeaders,
           question.stream,
-          encodeHeaders([[':scheme', this.#scheme], [':authority', this.#authority], ...headers]),
+          encodeHeaders([[':scheme', this.#scheme], ...authority, ...headers]),
         ),
       );
       this.socket.write(encodeFrame(FRAME.data, FLAG.endStream, question.stream, body));
