@@ -89,6 +89,21 @@ test.each<[string, object, RegExp]>([
   expect(items.map((each) => each.metadata.name)).not.toContain('refused');
 });
 
+test('a check that becomes one of another kind is no problem, since what is left out of the file goes', async () => {
+  const service = (check: object) => ({
+    apiVersion: 'rollcall.dev/v1alpha1',
+    kind: 'NodeService',
+    metadata: { name: 'turned' },
+    spec: { nodeSelector: { matchLabels: { none: 'true' } }, checks: [{ name: 'port', ...check }] },
+  });
+  const { kubectl } = embedded.controlPlane;
+  await kubectl(['apply', '-f', await write('turned-1.json', service({ tcp: { port: 1 } }))]);
+  const file = await write('turned-2.json', service({ grpc: { port: 1 } }));
+  const { document } = await diff([file]);
+  expect(document.problems).toEqual([]);
+  await kubectl(['apply', '-f', file]);
+});
+
 test('what it says is what comes of it, and then nothing more would change', async () => {
   const [first = '', second = '', third = ''] = embedded.rig.nodes.map(({ name }) => name);
   const set = await write('set.json', {

@@ -40,10 +40,20 @@ export class KubeApi {
     return this.#request<T>('POST', path, body);
   }
 
-  /** Whether the API server would accept the object, which it does not keep. @throws KubeApiError with what it says. */
-  async tryApply(path: string, object: object): Promise<void> {
-    const query = 'dryRun=All&fieldValidation=Strict&force=true&fieldManager=kubectl-rollcall';
-    await this.#request('PATCH', `${path}?${query}`, object, { 'content-type': 'application/apply-patch+yaml' });
+  /**
+   * Whether the API server would accept the spec of the object, in place of the one that is there, or the object as a new
+   * one. It keeps nothing. `collection`: the path of the others of its kind. @throws KubeApiError with what it says.
+   */
+  async tryReplace(collection: string, name: string, object: { spec?: unknown }): Promise<void> {
+    const query = 'dryRun=All&fieldValidation=Strict&fieldManager=kubectl-rollcall';
+    const operations = [{ op: 'add', path: '/spec', value: object.spec ?? {} }];
+    const type = { 'content-type': 'application/json-patch+json' };
+    try {
+      await this.#request('PATCH', `${collection}/${encodeURIComponent(name)}?${query}`, operations, type);
+    } catch (error) {
+      if (!(error instanceof KubeApiError) || error.status !== 404) throw error;
+      await this.#request('POST', `${collection}?${query}`, object, { 'content-type': 'application/json' });
+    }
   }
 
   /** All of a list, in pages. `trim`: what is kept of an object, where that is less. */

@@ -7,11 +7,8 @@ const RESOURCES: Readonly<Record<string, WatchedResource>> = {
   NodePoolLabelSet: WATCHED.nodePoolLabelSets,
 };
 
-/**
- * The API server says with these that it does not take an object, rather than that it may or can not be asked. An unknown
- * field in an apply is a 500.
- */
-const REFUSED: readonly number[] = [400, 409, 413, 422, 500];
+/** The API server says with these that it does not take an object, rather than that it may or can not be asked. */
+const REFUSED: readonly number[] = [400, 413, 422];
 
 type Written = { kind?: unknown; metadata?: { name?: unknown; namespace?: unknown } };
 
@@ -29,7 +26,7 @@ export async function tryApply(
     const isNamespaced = resource !== WATCHED.nodeServices;
     const path = collectionPath(resource, isNamespaced ? String(written ?? namespace) : undefined);
     try {
-      await kube().tryApply(`${path}/${encodeURIComponent(name)}`, object);
+      await kube().tryReplace(path, name, object);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       if (!(error instanceof KubeApiError) || !REFUSED.includes(error.status)) {
