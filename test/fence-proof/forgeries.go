@@ -58,7 +58,7 @@ func forgeries(before []entry, path, other string, short bool) [][]entry {
 	add := func(more ...entry) []entry {
 		return edit(func(entries []entry) []entry { return append(entries, more...) })
 	}
-	without := func(isOurs bool, paths ...string) []entry {
+	without := func(isOurs bool) []entry {
 		return edit(func(entries []entry) []entry {
 			return slices.DeleteFunc(entries, func(of entry) bool { return (of.manager == "rollcall") == isOurs })
 		})

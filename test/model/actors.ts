@@ -5,6 +5,7 @@ import {
   type OnDemandKind,
   onDemandObject,
 } from '@rollcall/coordinator/decide/readiness/on-demand-actors.test-fixtures.ts';
+import { PROBED_KINDS, probeOf } from '@rollcall/coordinator/decide/readiness/probes.test-fixtures.ts';
 import type { OnNode } from '@rollcall/coordinator/state/node-indexer.ts';
 import type { OnDemandName } from '@rollcall/coordinator/state/on-demand-objects.ts';
 import { removeCondition, rival } from './people.ts';
@@ -14,31 +15,6 @@ import type { World } from './world.ts';
 const CSI_DRIVER = 'csi.example';
 const RESOURCE = 'model.example/device';
 const OTHER_CONDITION = 'other.example/Healthy';
-
-/**
- * How a probe of a kind is written. The agent finds what is really so at the port that is named in it, however it asks;
- * `undefined` where no port can be named.
- */
-const PROBES: Readonly<Record<string, ((port: number) => object) | undefined>> = {
-  tcp: (port) => ({ port }),
-  tls: (port) => ({ port }),
-  http2: (port) => ({ port }),
-  http: (port) => ({ port, path: '/ready' }),
-  https: (port) => ({ port }),
-  grpc: (port) => ({ port }),
-  csi: (port) => ({ socket: `/run/${port}/csi.sock` }),
-  unix: (port) => ({ path: `/run/${port}/socket` }),
-  file: (port) => ({ path: `/run/${port}/ready` }),
-  dns: (port) => ({ name: `port-${port}.example` }),
-  kubernetesService: undefined,
-};
-
-export const PROBED_KINDS: readonly string[] = Object.keys(PROBES);
-
-/** The settings of a probe. One that cannot name a port is for the first. */
-export function probeOf(kind: string, port: number): object {
-  return PROBES[kind]?.(port) ?? {};
-}
 
 /** Whether a probe goes to an address of a pod, if there is one. */
 export function isAtAddress(kind: string): boolean {

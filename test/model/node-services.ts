@@ -1,6 +1,7 @@
+import { PROBED_KINDS, probeOf } from '@rollcall/coordinator/decide/readiness/probes.test-fixtures.ts';
 import type { Service } from '@rollcall/coordinator/model/services.ts';
 import { type ObservedNodeService, observeNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
-import { isAtAddress, OFFERED, OFFERED_KINDS, type OfferedKind, PROBED_KINDS, probeOf } from './actors.ts';
+import { isAtAddress, OFFERED, OFFERED_KINDS, type OfferedKind } from './actors.ts';
 
 export const POOL_LABEL = 'agentpool';
 export const POOLS = ['a', 'b'] as const;

@@ -24,8 +24,6 @@ export type Verdict = {
   trace: string;
   /** Different states that were found, the nearest to the first one before the others. */
   states: number;
-  /** Whether these are all. */
-  isWhole: boolean;
 };
 
 const REQUIREMENTS = join(import.meta.dirname, 'requirements.txt');
@@ -88,11 +86,11 @@ export async function check(jar: string, model: Model, { seconds = 600, workers 
     const java = ['-XX:+UseParallelGC', ...limits, '-cp', jar, 'tlc2.TLC'];
     const options = ['-deadlock', '-workers', `${workers}`, '-metadir', join(dir, 'states'), '-config', 'Model.cfg'];
     const { out, err } = await run('java', [...java, ...options, model.module], variables, { cwd: dir });
-    const [, found, left] = [...out.matchAll(/([\d,]+) distinct states found.*?([\d,]+) states left/g)].at(-1) ?? [];
+    const [, found] = [...out.matchAll(/([\d,]+) distinct states found/g)].at(-1) ?? [];
     const violated = /Invariant (\w+) is violated/.exec(out)?.[1];
     const isClean = out.includes('No error has been found.');
     if (found === undefined || (violated === undefined && !isClean)) throw new Error(`TLC failed:\n${out}${err}`);
-    return { violated, trace: traceIn(out), states: Number(found.replaceAll(',', '')), isWhole: left === '0' };
+    return { violated, trace: traceIn(out), states: Number(found.replaceAll(',', '')) };
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

@@ -8,9 +8,9 @@ import type { ProbeKind } from './types.ts';
 const SHOWN_MAX = 200;
 
 /**
- * Healthy while there is a regular file; with `maxAge`, one that was written to within that time; with `newerThan`, one that was written to since the node, or the
- * pod of the service, started; with
- * `expectedFirstLine`, one that begins with this line: otherwise its line is the reason. Nothing else of it is read.
+ * Healthy while there is a regular file; with `maxAge`, one that was written to within that time; with `newerThan`, one that
+ * was written to since the node, or the pod of the service, started; with `expectedFirstLine`, one that begins with this
+ * line: otherwise its line is the reason. Nothing else of it is read.
  */
 export const file: ProbeKind<FileSettings> = {
   kind: 'file',

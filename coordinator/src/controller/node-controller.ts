@@ -138,7 +138,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const slices = new Slices(clock);
     for (const name of this.#unobserved) {
       await slices.pause();
-      guarded(logger, 'a node', () => (mayDecide() ? this.#observe(name) : evaluator.changed(name)));
+      guarded(logger, 'a node', () => (mayDecide() ? this.#catchUp(name) : evaluator.changed(name)));
       this.#unobserved.delete(name);
     }
   }

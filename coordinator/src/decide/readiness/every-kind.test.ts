@@ -12,6 +12,7 @@ import {
   type OnDemandKind,
   onDemandObject,
 } from './on-demand-actors.test-fixtures.ts';
+import { PROBED_KINDS, probeOf } from './probes.test-fixtures.ts';
 
 /**
  * A kind of check as the histories below play it. `is` makes the evidence of it good or bad on a node, for the Node that is
@@ -82,8 +83,6 @@ function onDemand(kind: OnDemandKind): Kind {
   };
 }
 
-const port = { port: 80 };
-
 const KINDS: Record<string, Kind> = {
   pods: { check: { pods: PODS }, list: (world) => podsIn(world).onReplace([]), is: setPod },
   csiNode: {
@@ -121,17 +120,7 @@ const KINDS: Record<string, Kind> = {
     refuse: metadataAlone,
   },
   device: byAgent({ device: { name: 'edgetpu' } }),
-  tcp: byAgent({ tcp: port }),
-  tls: byAgent({ tls: port }),
-  http2: byAgent({ http2: port }),
-  http: byAgent({ http: port }),
-  https: byAgent({ https: port }),
-  grpc: byAgent({ grpc: port }),
-  csi: byAgent({ csi: { socket: '/s' } }),
-  unix: byAgent({ unix: { path: '/s' } }),
-  file: byAgent({ file: { path: '/f' } }),
-  dns: byAgent({ dns: {} }),
-  kubernetesService: byAgent({ kubernetesService: {} }),
+  ...Object.fromEntries(PROBED_KINDS.map((kind) => [kind, byAgent({ [kind]: probeOf(kind, 80) })])),
 };
 
 test('every kind of check that a NodeService can have is played', () => {
@@ -188,52 +177,56 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
     expect(world.of('n0').state).toBe('ready');
   });
 
-  test('counts while its voucher lives: unknown or ready for the window, then not ready by silence, and ready again', () => {
-    const world = well();
-    if (voucher === 'none') return;
-    silence(world, 'n0');
-    for (let ms = 0; ms < WINDOW_MS - 2000; ms += 1000) {
-      expect([ms, world.of('n0').state]).not.toEqual([ms, 'not-ready']);
-      world.pass(1);
-    }
-    world.pass(5);
-    const silent = { state: 'not-ready', cause: 'silence' };
-    expect(world.of('n0')).toMatchObject(silent);
-    world.removeAgentPod('n0');
-    world.pass(300);
-    expect(world.of('n0')).toMatchObject(silent);
-    expect(world.of('n1').state).toBe('ready');
-    world.agents.delete('n0');
-    is(world, 'n0', true);
-    world.pass(2);
-    expect(world.of('n0')).not.toMatchObject({ cause: 'silence' });
-    expect(world.of('n0').evidence?.state ?? world.of('n0').state).toBe('ready');
-  });
+  test.runIf(voucher !== 'none')(
+    'counts while its voucher lives: unknown or ready for the window, then not ready by silence, and ready again',
+    () => {
+      const world = well();
+      silence(world, 'n0');
+      for (let ms = 0; ms < WINDOW_MS - 2000; ms += 1000) {
+        expect([ms, world.of('n0').state]).not.toEqual([ms, 'not-ready']);
+        world.pass(1);
+      }
+      world.pass(5);
+      const silent = { state: 'not-ready', cause: 'silence' };
+      expect(world.of('n0')).toMatchObject(silent);
+      world.removeAgentPod('n0');
+      world.pass(300);
+      expect(world.of('n0')).toMatchObject(silent);
+      expect(world.of('n1').state).toBe('ready');
+      world.agents.delete('n0');
+      is(world, 'n0', true);
+      world.pass(2);
+      expect(world.of('n0')).not.toMatchObject({ cause: 'silence' });
+      expect(world.of('n0').evidence?.state ?? world.of('n0').state).toBe('ready');
+    },
+  );
 
-  test('counts as passed for its grace after it began to fail, and fails before it ever passed', () => {
-    if (!CHECK_KINDS[kindName]?.schema.properties?.['grace']) return;
-    const settings = (check as Record<string, object>)[kindName];
-    const world = new KindWorld([{ name: 'check', [kindName]: { ...settings, grace: '10s' } }]);
-    list(world);
-    is(world, 'n0', false);
-    expect(world.of('n0').state).toBe('not-ready');
-    for (const name of world.names) is(world, name, true);
-    world.pass(60);
-    is(world, 'n0', false);
-    expect(world.of('n0')).toMatchObject({
-      state: 'ready',
-      reason: expect.stringMatching(/counts as passed until .*10 s/),
-    });
-    world.pass(5);
-    is(world, 'n0', true);
-    world.pass(8);
-    is(world, 'n0', false);
-    world.pass(9);
-    expect(world.of('n0').state).toBe('ready');
-    world.pass(2);
-    expect(world.of('n0')).toMatchObject({ state: 'not-ready', cause: 'evidence' });
-    expect(world.of('n1').state).toBe('ready');
-  });
+  test.runIf(CHECK_KINDS[kindName]?.schema.properties?.['grace'])(
+    'counts as passed for its grace after it began to fail, and fails before it ever passed',
+    () => {
+      const settings = (check as Record<string, object>)[kindName];
+      const world = new KindWorld([{ name: 'check', [kindName]: { ...settings, grace: '10s' } }]);
+      list(world);
+      is(world, 'n0', false);
+      expect(world.of('n0').state).toBe('not-ready');
+      for (const name of world.names) is(world, name, true);
+      world.pass(60);
+      is(world, 'n0', false);
+      expect(world.of('n0')).toMatchObject({
+        state: 'ready',
+        reason: expect.stringMatching(/counts as passed until .*10 s/),
+      });
+      world.pass(5);
+      is(world, 'n0', true);
+      world.pass(8);
+      is(world, 'n0', false);
+      world.pass(9);
+      expect(world.of('n0').state).toBe('ready');
+      world.pass(2);
+      expect(world.of('n0')).toMatchObject({ state: 'not-ready', cause: 'evidence' });
+      expect(world.of('n1').state).toBe('ready');
+    },
+  );
 
   test('is kept by a new term, which never takes for bad what it has not heard', () => {
     const world = well();
@@ -262,10 +255,9 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
     expect(world.states()).toEqual(['ready']);
   });
 
-  test('is unknown once it can no longer be read', () => {
-    if (!refuse) return;
+  test.runIf(refuse)('is unknown once it can no longer be read', () => {
     const world = well();
-    refuse(world);
+    refuse?.(world);
     expect(world.states()).toEqual(['unknown']);
     world.pass(120);
     expect(world.states()).toEqual(['unknown']);
@@ -278,9 +270,8 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
     expect(world.states()).toEqual([isShared ? 'unknown' : 'not-ready']);
   });
 
-  test('is unknown, and not bad, while all that vouch for it are silent', () => {
+  test.runIf(voucher !== 'none')('is unknown, and not bad, while all that vouch for it are silent', () => {
     const world = well(10);
-    if (voucher === 'none') return;
     for (const name of world.names) silence(world, name);
     for (let second = 0; second < 120; second += 1) {
       world.pass(1);

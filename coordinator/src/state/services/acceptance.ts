@@ -1,4 +1,5 @@
 import { ACCELERATORS } from '@rollcall/common/accelerators.ts';
+import { anyOf, checks as CHECKS } from '@rollcall/common/checks/checks.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
 import {
@@ -151,9 +152,6 @@ export type AcceptanceOptions = {
 
 /** The maximum length of the part of a label's key after the slash. */
 const LABEL_NAME_MAX = 63;
-/** How many checks a service may have, and an `anyOf` in it. */
-const CHECKS_MAX = 16;
-const ANY_OF_MAX = 8;
 
 export type Refusals = ReadonlyMap<ObservedNodeService, Refusal | undefined>;
 
@@ -275,7 +273,7 @@ function unknownField({ unknownField: field }: ObservedNodeService): Refusal | u
 }
 
 /** The API server refuses these by the schema of the CRD; `diff` has objects that it has not seen. */
-function invalidChecks(checks: readonly ServiceCheck[], most = CHECKS_MAX): Refusal | undefined {
+function invalidChecks(checks: readonly ServiceCheck[], most = CHECKS.maxItems): Refusal | undefined {
   const refusal = (message: string): Refusal => ({ reason: 'InvalidChecks', message });
   if (checks.length === 0) return refusal('A list of checks is empty: give it a check');
   if (checks.length > most)
@@ -284,7 +282,7 @@ function invalidChecks(checks: readonly ServiceCheck[], most = CHECKS_MAX): Refu
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) return refusal(`Several checks have the name ${twice}: give each a name of its own`);
   return firstOf(checks, (check) => {
-    if (check.kind === 'anyOf') return invalidChecks(check.checks, ANY_OF_MAX);
+    if (check.kind === 'anyOf') return invalidChecks(check.checks, anyOf.maxItems);
     const { periodMilliseconds = PROBE_PERIOD_MS_MIN } = check.kind === 'probe' ? check.probe : {};
     if (periodMilliseconds >= PROBE_PERIOD_MS_MIN) return undefined;
     return refusal(

@@ -1,9 +1,7 @@
 import { NODE_SERVICE_SPEC } from '@rollcall/common/checks/node-service-spec.ts';
-import { problemIn } from '@rollcall/common/checks/schema.ts';
-import { durationMs } from '@rollcall/common/duration-ms.ts';
+import { problemIn, readBy } from '@rollcall/common/checks/schema.ts';
 import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { NodeService } from '../../kube/objects.ts';
-import type { LabelSelector } from '../../model/label-selector.ts';
 import type { Publication, Service } from '../../model/services.ts';
 import { readChecks, type WrittenCheck } from './written-checks.ts';
 
@@ -22,11 +20,9 @@ export type ObservedNodeService = {
   status: unknown;
 };
 
-type Spec = {
-  nodeSelector?: LabelSelector;
+/** A spec as its schema reads it. */
+type Spec = Pick<Service, 'nodeSelector' | 'mode' | 'startupDeadlineMs'> & {
   checks?: readonly WrittenCheck[];
-  mode?: Service['mode'];
-  startupDeadline?: string;
   publish?: Publication;
 };
 
@@ -34,16 +30,13 @@ type Spec = {
 export function observeNodeService({ metadata, spec = {}, status }: NodeService): ObservedNodeService {
   const { uid, name, generation = 0 } = metadata;
   const createdAtMs = Date.parse(metadata.creationTimestamp ?? '') || 0;
-  const { nodeSelector, mode = 'Continuous', startupDeadline, publish, ...written } = spec as Spec;
   const unknown = problemIn(NODE_SERVICE_SPEC, spec, 'spec');
-  const deadlineMs = startupDeadline === undefined ? undefined : durationMs(startupDeadline);
+  const { checks = [], publish, ...read } = readBy(NODE_SERVICE_SPEC, spec) as Spec;
   const service: Service = {
     name,
-    ...(nodeSelector ? { nodeSelector } : {}),
+    ...read,
     // What is not understood is refused, and nothing is made of it.
-    checks: unknown === undefined ? readChecks(name, written.checks ?? []) : [],
-    mode,
-    ...(deadlineMs === undefined ? {} : { startupDeadlineMs: deadlineMs }),
+    checks: unknown === undefined ? readChecks(name, checks) : [],
     publish: publish ? readPublication(publish) : { label: `${SERVICE_LABEL_PREFIX}${name}` },
     origin: { kind: 'object', uid, generation, createdAtMs },
   };

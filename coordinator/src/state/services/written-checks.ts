@@ -5,6 +5,9 @@ import { readBy } from '@rollcall/common/checks/schema.ts';
 import { durationMs } from '@rollcall/common/duration-ms.ts';
 import type { ServiceCheck, ServiceProbe, SingleCheck } from '../../model/services.ts';
 
+const PERIOD_MS = 1000;
+const TIMEOUT_MS = 1000;
+
 /** A check as it is written in a NodeService: its name, one kind, and for a probe its times and thresholds. */
 export type WrittenCheck = {
   name: string;
@@ -51,8 +54,8 @@ function readProbe(
     ...(host === undefined ? {} : { host }),
     ...(of === undefined ? {} : { of }),
     spec: { kind, ...settings },
-    periodMilliseconds: readDuration(period) ?? PROBE_KINDS[kind]?.periodMs ?? 0,
-    timeoutMilliseconds: readDuration(timeout) ?? 1000,
+    periodMilliseconds: readDuration(period) ?? PROBE_KINDS[kind]?.periodMs ?? PERIOD_MS,
+    timeoutMilliseconds: readDuration(timeout) ?? TIMEOUT_MS,
     failureThreshold,
     successThreshold,
   };

@@ -21,7 +21,7 @@ test('a condition is of the generation that it was evaluated by, and begins now 
 test('it keeps the time of the one with its type and its status alone', () => {
   expect(since({ type: 'Ready', status: 'True', lastTransitionTime: THEN })).toBe(THEN);
   expect(since({ type: 'Ready', status: 'False', lastTransitionTime: THEN })).toBe(NOW);
-  expect(since({ type: 'Accepted', status: 'True', lastTransitionTime: THEN })).toBe(NOW);
+  expect(since({ type: 'Stalled', status: 'True', lastTransitionTime: THEN })).toBe(NOW);
   expect(since({ type: 'Ready', status: 'True' })).toBe(NOW);
 });
 

@@ -9,7 +9,7 @@ import {
   type StatusVerdict,
   type StatusWrites,
   statusPath,
-  tellingOfAccepted,
+  tellingOfInForce,
 } from './status-controller.ts';
 
 export type HoldStatusOptions = {
@@ -38,7 +38,7 @@ export function createHoldStatusController({ writes, holds, isNode, problemOf }:
     objects: () => holds.objects(),
     look: () => statusOf,
     statusNow: ({ status }) => status,
-    tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
+    tellingOf: (object, { conditions }) => tellingOfInForce(KIND, object, conditions),
     noteStatus: (name, status) => holds.noteStatus(name, status),
   });
 }

@@ -97,12 +97,11 @@ function createPoolStatusController(kind: PoolLabelKind, { writes, fleet, reserv
     const ofOtherPools = conditions.filter(({ reason }) => reason === OTHER_POOL).map(({ message }) => message);
     const before = conditionsIn(previous).filter((condition) => condition?.reason === OTHER_POOL);
     const message = [...refused.map(({ key, reason }) => `${key} ${reason}`), ...ofOtherPools].join('; ');
-    const ofRefused = { subject, type: 'Warning', reason: 'KeysRefused', message } as const;
-    const ofNodes = { subject, type: 'Warning', reason: 'NodesInOtherPool', message } as const;
+    const reason = refused.length > 0 ? 'KeysRefused' : OTHER_POOL;
     return {
       about: [refused, ofOtherPools],
       shown: [previous?.refusedKeys ?? [], before.map((condition) => condition?.message)],
-      news: message === '' ? undefined : refused.length > 0 ? ofRefused : ofNodes,
+      news: message === '' ? undefined : { subject, type: 'Warning', reason, message },
       isAllClear: false,
     };
   }

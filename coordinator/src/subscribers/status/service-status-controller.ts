@@ -6,7 +6,7 @@ import type { Fleet } from '../../state/fleet.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import { serviceStatus } from './service-status.ts';
-import { StatusController, type StatusWrites, statusPath, tellingOfAccepted } from './status-controller.ts';
+import { StatusController, type StatusWrites, statusPath, tellingOfInForce } from './status-controller.ts';
 
 export type ServiceStatusOptions = {
   writes: StatusWrites;
@@ -54,7 +54,7 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
     objects: () => serviceRegistry.objects(),
     look: () => statusOf,
     statusNow: ({ status }) => status,
-    tellingOf: (object, { conditions }) => tellingOfAccepted(KIND, object, conditions),
+    tellingOf: (object, { conditions }) => tellingOfInForce(KIND, object, conditions),
     noteStatus: (name, status) => serviceRegistry.noteStatus(name, status),
   });
 }

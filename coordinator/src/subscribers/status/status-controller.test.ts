@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { type KubeRequest, KubeStatusError } from '../../kube/client.ts';
 import type { EventNews } from '../events/event-object.ts';
-import { type ObjectStatusOptions, StatusController, tellingOfAccepted } from './status-controller.ts';
+import { type ObjectStatusOptions, StatusController, tellingOfInForce } from './status-controller.ts';
 
 type Kept = { uid: string; name: string };
 type Options = ObjectStatusOptions<Kept, object>;
@@ -327,7 +327,7 @@ describe('the condition Ready', () => {
   const object = { name: 'a', uid: 'u', status: { conditions: [{ type: 'Stalled', message: 'r' }, refused] } };
 
   test('becomes a warning, with what the status shows of it', () => {
-    expect(tellingOfAccepted('NodeService', object, [{ ...refused, message: 'n' }])).toEqual({
+    expect(tellingOfInForce('NodeService', object, [{ ...refused, message: 'n' }])).toEqual({
       about: 'n',
       shown: 'm',
       isAllClear: false,
@@ -339,11 +339,11 @@ describe('the condition Ready', () => {
   });
 
   test('is the all-clear unless it is False, and nothing is told without it', () => {
-    const accepted = { ...refused, status: 'True' } as const;
-    expect(tellingOfAccepted('NodeService', object, [accepted])).toMatchObject({
+    const inForce = { ...refused, status: 'True' } as const;
+    expect(tellingOfInForce('NodeService', object, [inForce])).toMatchObject({
       isAllClear: true,
       news: { type: 'Normal' },
     });
-    expect(tellingOfAccepted('NodeService', object, [{ ...refused, type: 'Stalled' }])).toBeUndefined();
+    expect(tellingOfInForce('NodeService', object, [{ ...refused, type: 'Stalled' }])).toBeUndefined();
   });
 });

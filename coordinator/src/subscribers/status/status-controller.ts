@@ -181,13 +181,15 @@ export class StatusController<T extends KeptObject, S extends object> {
   }
 }
 
-type AcceptedObject = KeptObject & { status: unknown };
-
-/** Returns the Event for an object that is not accepted, one for each reason, and one when it is accepted again. */
-export function tellingOfAccepted(kind: string, object: AcceptedObject, conditions: readonly Condition[]) {
-  const accepted = conditions.find(({ type }) => type === IN_FORCE);
-  if (!accepted) return undefined;
-  const { status, reason, message } = accepted;
+/** Returns the Event for an object that is not in force, one for each reason, and one when it is in force again. */
+export function tellingOfInForce(
+  kind: string,
+  object: KeptObject & { status: unknown },
+  conditions: readonly Condition[],
+): Telling | undefined {
+  const inForce = conditions.find(({ type }) => type === IN_FORCE);
+  if (!inForce) return undefined;
+  const { status, reason, message } = inForce;
   const isAllClear = status !== 'False';
   const shown = conditionsIn(object.status).find((each) => each?.type === IN_FORCE)?.message;
   const news: EventNews = {

@@ -25,15 +25,14 @@ export type SeenKind<Settings extends object> = CheckKind<Settings> & {
 /** A kind of check that agents make when they are told to. */
 export type ProbeKind<Settings extends object = object> = CheckKind<Settings> & {
   voucher: 'agent';
-  /** Time between two of them, unless the check says otherwise. */
-  periodMs: number;
+  /** Time between two of them, unless the check says otherwise; defaults to 1 s. */
+  periodMs?: number;
   /** Asks for what all nodes share: it needs no pod of the service, and what fails on most nodes is no node's fault. */
   isOfCluster?: true;
 };
 
-export const PERIOD_MS = 1000;
-
-export const NAMESPACE = { maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' };
+/** Names of namespaces and of checks. */
+export const DNS_LABEL = { maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' };
 export const SUBDOMAIN = { maxLength: 253, pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$' };
 /** Names of resources. */
 export const QUALIFIED_NAME = {

@@ -1,3 +1,4 @@
+import { DNS_LABEL } from './check-kind.ts';
 import { CHECK_KINDS, PROBE_KINDS } from './check-kinds.ts';
 import { duration, type Schema, text, validation, whole } from './schema.ts';
 
@@ -24,15 +25,14 @@ const times = {
   ),
 };
 
-const CHECK_NAME = { maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' };
-const name = text('Name of the check, unique among its neighbours.', CHECK_NAME);
+const name = text('Name of the check, unique among its neighbours.', DNS_LABEL);
 
 /** What only checks that agents make have. */
 const ofProbes = {
   ...times,
   of: text(
     'For probes: name of the check of pods whose pods are probed. Required if several checks are of the kind pods and the probe is at the address of a pod, or has newerThan: Pod.',
-    CHECK_NAME,
+    DNS_LABEL,
   ),
 };
 
@@ -74,7 +74,8 @@ const fileOfPods = needsPods(
 
 const list = { type: 'array', minItems: 1, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
 
-const anyOf = {
+/** Checks of which one has to pass. */
+export const anyOf = {
   ...list,
   description: 'Checks of which one must pass.',
   maxItems: 8,

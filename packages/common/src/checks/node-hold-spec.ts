@@ -1,4 +1,4 @@
-import { NAMESPACE } from './check-kind.ts';
+import { DNS_LABEL } from './check-kind.ts';
 import { labelSelector } from './label-selector.ts';
 import { type Schema, text } from './schema.ts';
 
@@ -14,7 +14,7 @@ export const NODE_HOLD_SPEC: Schema = {
       type: 'object',
       required: ['namespace', 'selector'],
       properties: {
-        namespace: text('Namespace of the pods.', NAMESPACE),
+        namespace: text('Namespace of the pods.', DNS_LABEL),
         selector: labelSelector('Label selector of the pods.', true),
       },
     },

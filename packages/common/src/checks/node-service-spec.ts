@@ -1,16 +1,12 @@
 import { LIFECYCLE_CONDITIONS } from '../node-lifecycle.ts';
-import { KUBELET_CONDITIONS } from '../well-known.ts';
+import { KNOWN_TAINT_PREFIXES, KUBELET_CONDITIONS } from '../well-known.ts';
 import { checks } from './checks.ts';
 import { KEY_LENGTH_MAX, KEY_RULE, LABEL_VALUE, labelSelector } from './label-selector.ts';
-import { duration, type Schema, text, validation } from './schema.ts';
-
-const oneOf = (values: readonly string[]) => `[${values.map((each) => `'${each}'`).join(', ')}]`;
+import { celList, duration, type Schema, text, validation } from './schema.ts';
 
 const isKey = validation('!format.qualifiedName().validate(self).hasValue()', `not a valid key: ${KEY_RULE}`);
 const RESERVED = "self.matches('^([^/]*[.])?(k8s|kubernetes)[.]io/')";
-const KNOWN_TAINTS =
-  "self.startsWith('readiness.k8s.io/') || self.startsWith('startup-taint.cluster-autoscaler.kubernetes.io/') || " +
-  "self.startsWith('status-taint.cluster-autoscaler.kubernetes.io/')";
+const isKnownTaint = KNOWN_TAINT_PREFIXES.map((prefix) => `self.startsWith('${prefix}')`).join(' || ');
 
 const publish = {
   description: 'Keys that nodes get for the service. Defaults to the label service.rollcall.dev/NAME.',
@@ -37,9 +33,8 @@ const publish = {
           'x-kubernetes-validations': [
             isKey,
             validation(
-              `!${RESERVED} || ${KNOWN_TAINTS}`,
-              'in the domains k8s.io and kubernetes.io a taint may only begin with readiness.k8s.io/, ' +
-                'startup-taint.cluster-autoscaler.kubernetes.io/ or status-taint.cluster-autoscaler.kubernetes.io/',
+              `!${RESERVED} || ${isKnownTaint}`,
+              `in the domains k8s.io and kubernetes.io a taint may only begin with ${KNOWN_TAINT_PREFIXES.slice(0, -1).join(', ')} or ${KNOWN_TAINT_PREFIXES.at(-1)}`,
             ),
           ],
         }),
@@ -72,11 +67,11 @@ const publish = {
         'x-kubernetes-validations': [
           isKey,
           validation(
-            `!(self in ${oneOf(KUBELET_CONDITIONS)})`,
+            `!(self in ${celList(KUBELET_CONDITIONS)})`,
             'kubelets and networks write this condition: choose another type, such as example.com/EBSReady',
           ),
           validation(
-            `!(self in ${oneOf(LIFECYCLE_CONDITIONS)})`,
+            `!(self in ${celList(LIFECYCLE_CONDITIONS)})`,
             'those who drain and maintain nodes write this condition: choose another type, such as example.com/EBSReady',
           ),
         ],

@@ -66,6 +66,11 @@ export function validation<T = never>(rule: string, message: string, holds?: (va
   return { rule, message, ...(holds ? { [HOLDS]: holds } : {}) };
 }
 
+/** Texts as a list of CEL. */
+export function celList(texts: readonly string[]): string {
+  return `[${texts.map((each) => `'${each}'`).join(', ')}]`;
+}
+
 /**
  * Returns the path of the first field that the schema does not have, that is missing, or whose value the schema does not
  * permit; `undefined` if there is none.

@@ -1,7 +1,7 @@
 import { KUBELET_CONDITIONS } from '../../well-known.ts';
-import { NAMESPACE, type SeenKind } from '../check-kind.ts';
+import { DNS_LABEL, type SeenKind } from '../check-kind.ts';
 import { type LabelSelector, labelSelector } from '../label-selector.ts';
-import { duration, text, validation } from '../schema.ts';
+import { celList, duration, text, validation } from '../schema.ts';
 
 export type ConditionSettings = {
   type: string;
@@ -38,7 +38,7 @@ export const condition: SeenKind<ConditionSettings> = {
         type: 'object',
         required: ['namespace', 'selector'],
         properties: {
-          namespace: text('Namespace of the pods.', NAMESPACE),
+          namespace: text('Namespace of the pods.', DNS_LABEL),
           selector: labelSelector('Label selector of the pods.', true),
         },
       },
@@ -46,7 +46,7 @@ export const condition: SeenKind<ConditionSettings> = {
     },
     'x-kubernetes-validations': [
       validation(
-        `!(self.type in [${KUBELET_CONDITIONS.map((type) => `'${type}'`).join(', ')}])`,
+        `!(self.type in ${celList(KUBELET_CONDITIONS)})`,
         'the kubelet and networks write this condition, and Kubernetes itself acts on it: use another type',
       ),
     ],

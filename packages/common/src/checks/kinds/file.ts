@@ -1,15 +1,14 @@
-import { PERIOD_MS, type ProbeKind, pathOnNode } from '../check-kind.ts';
+import { type ProbeKind, pathOnNode } from '../check-kind.ts';
 import { duration, text } from '../schema.ts';
 
 export const unix: ProbeKind<{ path: string }> = {
   schema: {
-    description: 'Healthy if a Unix socket accepts a connection.',
+    description: 'Passes if a Unix socket accepts a connection.',
     type: 'object',
     required: ['path'],
     properties: { path: pathOnNode('path', 'socket') },
   },
   voucher: 'agent',
-  periodMs: PERIOD_MS,
 };
 
 export type FileSettings = {
@@ -21,7 +20,7 @@ export type FileSettings = {
 
 export const file: ProbeKind<FileSettings> = {
   schema: {
-    description: 'Healthy if the file exists.',
+    description: 'Passes if the file exists.',
     type: 'object',
     required: ['path'],
     properties: {
@@ -38,5 +37,4 @@ export const file: ProbeKind<FileSettings> = {
     },
   },
   voucher: 'agent',
-  periodMs: PERIOD_MS,
 };

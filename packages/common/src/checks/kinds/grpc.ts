@@ -1,4 +1,4 @@
-import { AT_PORT, CA_BUNDLE, PERIOD_MS, type ProbeKind, pathOnNode } from '../check-kind.ts';
+import { AT_PORT, CA_BUNDLE, type ProbeKind, pathOnNode } from '../check-kind.ts';
 import { text, validation, yesOrNo } from '../schema.ts';
 
 type TlsSettings = { tls?: boolean; caBundle?: string };
@@ -13,7 +13,7 @@ export type GrpcSettings = TlsSettings & { socket?: string; service?: string };
 
 export const grpc: ProbeKind<GrpcSettings> = {
   schema: {
-    description: 'Healthy if grpc.health.v1 returns SERVING.',
+    description: 'Passes if grpc.health.v1 returns SERVING.',
     type: 'object',
     properties: {
       ...AT_PORT,
@@ -27,19 +27,17 @@ export const grpc: ProbeKind<GrpcSettings> = {
     ],
   },
   voucher: 'agent',
-  periodMs: PERIOD_MS,
 };
 
 export type CsiSettings = TlsSettings & { socket: string };
 
 export const csi: ProbeKind<CsiSettings> = {
   schema: {
-    description: 'Healthy if csi.v1.Identity reports the driver as ready.',
+    description: 'Passes if csi.v1.Identity reports the driver as ready.',
     type: 'object',
     required: ['socket'],
     properties: { socket: pathOnNode('socket', 'socket'), ...OVER_TLS },
     'x-kubernetes-validations': [bundleOfTls],
   },
   voucher: 'agent',
-  periodMs: PERIOD_MS,
 };

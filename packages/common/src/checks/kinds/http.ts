@@ -1,4 +1,4 @@
-import { AT_PORT, CA_BUNDLE, PERIOD_MS, type ProbeKind } from '../check-kind.ts';
+import { AT_PORT, CA_BUNDLE, type ProbeKind } from '../check-kind.ts';
 import { type Schema, text, validation, yesOrNo } from '../schema.ts';
 
 export type HttpSettings = {
@@ -72,11 +72,10 @@ const get = <S extends HttpSettings>(description: string, more: Readonly<Record<
     },
   },
   voucher: 'agent',
-  periodMs: PERIOD_MS,
 });
 
 export const http = get<HttpSettings & { h2c?: boolean }>(
-  'Healthy if the service answers a GET with a healthy status.',
+  'Passes if the service answers a GET with a healthy status.',
   {
     h2c: yesOrNo(
       'Whether to speak HTTP/2 in clear text from the beginning, as servers of gRPC do. Defaults to HTTP/1.1.',
@@ -84,6 +83,6 @@ export const http = get<HttpSettings & { h2c?: boolean }>(
   },
 );
 
-export const https = get<HttpsSettings>('Healthy if the service answers a GET over TLS with a healthy status.', {
+export const https = get<HttpsSettings>('Passes if the service answers a GET over TLS with a healthy status.', {
   caBundle: CA_BUNDLE,
 });

@@ -1,4 +1,4 @@
-import { GRACE, NAMESPACE, type SeenKind, SUBDOMAIN } from '../check-kind.ts';
+import { DNS_LABEL, GRACE, type SeenKind, SUBDOMAIN } from '../check-kind.ts';
 import { type LabelSelector, labelSelector } from '../label-selector.ts';
 import { text } from '../schema.ts';
 
@@ -12,7 +12,7 @@ export const pods: SeenKind<PodsSettings> = {
     type: 'object',
     required: ['namespace', 'selector'],
     properties: {
-      namespace: text('Namespace of the pods.', NAMESPACE),
+      namespace: text('Namespace of the pods.', DNS_LABEL),
       selector: labelSelector('Label selector of the pods.', true),
       daemonSet: text('Only pods that this DaemonSet controls count.', SUBDOMAIN),
       grace: GRACE,
