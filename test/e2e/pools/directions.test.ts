@@ -298,7 +298,7 @@ test('a dry run writes neither nodes nor status', async () => {
   await waitFor('the dry run', () => leader.metric('rollcall_coordinator_patches_total', { outcome: 'dry-run' }));
   await sleep(1200);
   await stage.until(node, { labels: { tier: undefined }, managed: undefined });
-  // What every object has before anybody wrote its status.
+  // What every object has before a coordinator wrote its status.
   expect(await stage.readPool('dry')).toMatchObject({ status: { conditions: [{ reason: 'Pending' }] } });
   await stage.whileDown(async () => {});
   await stage.until(node, { labels: { tier: 'dry' }, managed: ['tier'] });
