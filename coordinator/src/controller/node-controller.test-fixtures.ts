@@ -48,6 +48,7 @@ type Change = Partial<
   subscribers?: Partial<Subscribers>;
   client?: KubeClient;
   fence?: WriteFence;
+  dryRun?: boolean;
 };
 
 /** A controller that leads, over nodes that have the label of ws-daemon, with a clock of its own. It writes nothing. */

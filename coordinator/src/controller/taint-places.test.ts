@@ -55,3 +55,21 @@ test('a replica that does not lead answers by the taints that Nodes have now', (
   show('n0', 3, [TAINT]);
   expect(stanceOn('n1')).toBe('absent');
 });
+
+test('a dry run plans no more taints than would be written, and others once a node is ready', async () => {
+  const { controller, show, clock } = staged({ dryRun: true, fence: { remainingMs: () => 10_000 } });
+  const names = Array.from({ length: 10 }, (_, at) => `n${at}`);
+  const planned = () => names.filter((name) => controller.prepare(name)?.taints?.add.length === 1);
+  for (const name of names) show(name, 1);
+  await clock.advance(1000);
+  expect(planned()).toEqual(['n0', 'n1']);
+  // Another writer closed one of them.
+  show('n0', 2, [TAINT]);
+  await clock.advance(1000);
+  controller.tick();
+  await clock.advance(1000);
+  expect(planned()).toEqual(['n1']);
+  show('n0', 3);
+  await clock.advance(1000);
+  expect(planned()).toHaveLength(2);
+});

@@ -288,7 +288,7 @@ export class Evaluator {
   /** A node changed while this replica does not decide, and may be asked all the same. */
   changed(name: string): void {
     const node = this.#options.fleet.node(name);
-    if (node) this.#memory.taints.changed(node);
+    if (node) this.#memory.taints.changed(this.#options.services(), node);
   }
 
   /** The Node is gone. */

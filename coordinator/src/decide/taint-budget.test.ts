@@ -41,6 +41,7 @@ function stage(count: number, service = serviceWith(), change: Record<string, Gi
   const evaluated = (name: string) => nodes.get(name) as EvaluatedNode;
   /** Every node is observed, and written to where it may be. Returns those that have the taint. */
   const turn = ({ isRefused = (_name: string): boolean => false, of = [...nodes.keys()] } = {}) => {
+    for (const name of of) budget.observe([service], evaluated(name));
     for (const name of of) {
       budget.observe([service], evaluated(name));
       const isDue = evaluated(name).readiness.get('a')?.state === 'not-ready';
@@ -96,6 +97,7 @@ describe('of nodes that were open, a taint closes', () => {
     const { turn, service, budget, nodes } = stage(10);
     const [first, second, third] = [...nodes.values()] as EvaluatedNode[];
     if (!first || !second || !third) expect.unreachable();
+    for (const node of nodes.values()) budget().observe([service], node);
     const ended = [first, second].map(({ name }) => budget().reserve([service], name, [TAINT]));
     expect(budget().withheld(service, third)?.stance).toBe('absent');
     for (const end of ended) end();
@@ -166,7 +168,8 @@ describe('a node', () => {
   test('gets a taint that only discourages, whatever its pods tolerate', () => {
     const { publish, ...service } = serviceWith();
     const taint = { ...TAINT, effect: 'PreferNoSchedule' as const };
-    const { withheldOn } = stage(1, { ...service, publish: { ...publish, taint } }, { n0: { pods: intolerant } });
+    const { withheldOn, turn } = stage(1, { ...service, publish: { ...publish, taint } }, { n0: { pods: intolerant } });
+    turn();
     expect(withheldOn('n0')).toBeUndefined();
   });
 });

@@ -20,14 +20,14 @@ type Shown = {
   /** Nodes whose own pod tolerates its taint, or does not. */
   tolerant: Set<string>;
   intolerant: Set<string>;
-  /** Nodes to which a request adds it that is not answered yet. */
-  inFlight: Set<string>;
-  /** Those of them of which an earlier request was not answered: it may have been carried out. */
-  unanswered: Set<string>;
+  /** Nodes to which a request may have added it, and whether an earlier one was not answered. */
+  inFlight: Map<string, boolean>;
   /** Nodes for which there was no place, those that wait longest first. */
   waiting: Set<string>;
   /** Whether none of its pods tolerated its taint when that was last looked at. */
   wasShunned: boolean;
+  /** Whether every node was looked at. No node has a place before. */
+  isCounted: boolean;
 };
 
 /** What the budget of a service, and its own pods, keep from nodes now. */
@@ -49,13 +49,15 @@ export type TaintBudgetOptions = {
 /**
  * Bounds how many of the nodes that were open for a service its taint closes at a time. Counted on the Nodes, so that every
  * leader counts the same, and a request that was refused takes no place. Keeps a taint off nodes whose own pods it would
- * keep away.
+ * keep away. Nodes are counted as they are observed, one at a time.
  */
 export class TaintBudget {
   readonly #options: TaintBudgetOptions;
   /** By the name of the service. */
   readonly #shown = new Map<string, Shown>();
   #services: readonly Service[] = [];
+  /** Nodes that were not looked at since a service was new, or another than before. */
+  #unseen = new Set<string>();
 
   constructor(options: TaintBudgetOptions) {
     this.#options = options;
@@ -66,6 +68,7 @@ export class TaintBudget {
     const taint = taintOf(service);
     if (!taint) return undefined;
     const shown = this.#of(service);
+    if (!shown?.isCounted) return hasTaint(node.taints, taint) ? undefined : UNCOUNTED;
     if (isIntolerant(shown, node.name))
       return {
         stance: 'absent',
@@ -80,8 +83,7 @@ export class TaintBudget {
 
   /** Whether pods may be evicted from a node because of the service. Changes nothing. */
   mayEvict(service: Service, { name, ...node }: ObservedNode): boolean {
-    const { closed } = this.#of(service);
-    return closed.has(name) || (taintOf(service) !== undefined && !wasOpen(node, service));
+    return this.#of(service)?.closed.has(name) || (taintOf(service) !== undefined && !wasOpen(node, service));
   }
 
   /**
@@ -91,13 +93,13 @@ export class TaintBudget {
    */
   reserve(services: readonly Service[], node: string, added: readonly Taint[]): (isAnswered?: boolean) => void {
     const reserved = services.flatMap((service) =>
-      added.some(({ key }) => key === taintOf(service)?.key) ? this.#of(service) : [],
+      added.some(({ key }) => key === taintOf(service)?.key) ? (this.#of(service) ?? []) : [],
     );
-    for (const { inFlight } of reserved) inFlight.add(node);
+    for (const { inFlight } of reserved) inFlight.set(node, inFlight.get(node) ?? false);
     return (isAnswered = true) => {
-      for (const { inFlight, unanswered } of reserved) {
-        if (!isAnswered) unanswered.add(node);
-        else if (!unanswered.has(node)) inFlight.delete(node);
+      for (const { inFlight } of reserved) {
+        if (!isAnswered) inFlight.set(node, true);
+        else if (inFlight.get(node) === false) inFlight.delete(node);
       }
     };
   }
@@ -105,33 +107,33 @@ export class TaintBudget {
   /** Nothing has to be written to a node: where no place is left, it waits. */
   rested(services: readonly Service[], node: EvaluatedNode): void {
     for (const service of services) {
-      const known = this.#shown.get(service.name);
-      for (const names of [known?.inFlight, known?.unanswered]) names?.delete(node.name);
+      this.#shown.get(service.name)?.inFlight.delete(node.name);
       if (node.readiness.get(service.name)?.state !== 'not-ready') continue;
       const isWithheld = this.withheld(service, node) !== undefined && node.taints !== undefined;
-      const { waiting, intolerant } = this.#of(service);
-      put(waiting, node.name, isWithheld && !intolerant.has(node.name));
+      const shown = this.#of(service);
+      if (shown) put(shown.waiting, node.name, isWithheld && !shown.intolerant.has(node.name));
     }
   }
 
   /** Records what a node shows. `isWithdrawn`: pods may need a label of a service that the node lost; none may be evicted without. */
   observe(services: readonly Service[], node: EvaluatedNode, isWithdrawn?: (label: string) => boolean): void {
-    if (services !== this.#services) this.#forgetOthers(services);
+    this.#take(services);
     for (const service of services) {
       const taint = taintOf(service);
-      if (!taint && !isWithdrawn) continue;
-      const state = node.readiness.get(service.name);
       const shown = this.#of(service);
+      if (!shown || (!taint && !isWithdrawn)) continue;
+      const state = node.readiness.get(service.name);
       // A node that it may not select was not open for it.
       this.#look(shown, node, state !== undefined && !state.isUndecided);
       if (state?.state !== 'not-ready') shown.waiting.delete(node.name);
       if (taint) continue;
       const { label = '' } = service.publish;
       const isLosing = state?.state === 'not-ready' && isSeen(state.cause) && isWithdrawn?.(label) === true;
-      if (!isLosing) shown.closed.delete(node.name);
-      else if (this.#hasPlace(shown, node.name)) shown.closed.add(node.name);
-      put(shown.waiting, node.name, isLosing && !shown.closed.has(node.name));
+      const isClosed = isLosing && shown.isCounted && this.#hasPlace(shown, node.name);
+      put(shown.closed, node.name, isClosed);
+      put(shown.waiting, node.name, isLosing && !isClosed);
     }
+    this.#saw(node.name);
   }
 
   /**
@@ -141,6 +143,7 @@ export class TaintBudget {
   takeWaiting(): ReadonlySet<string> {
     const woken = new Set<string>();
     for (const shown of this.#shown.values()) {
+      if (!shown.isCounted) continue;
       const isShunned = isShunnedBy(shown);
       if (isShunned && !shown.wasShunned) for (const name of this.#tainted(shown)) woken.add(name);
       shown.wasShunned = isShunned;
@@ -175,14 +178,18 @@ export class TaintBudget {
   }
 
   forget(node: string): void {
-    for (const shown of this.#shown.values()) for (const names of namesIn(shown)) names.delete(node);
+    for (const { open, closed, otherwise, tolerant, intolerant, inFlight, waiting } of this.#shown.values())
+      for (const names of [open, closed, otherwise, tolerant, intolerant, inFlight, waiting]) names.delete(node);
+    this.#saw(node);
   }
 
-  /** A node changed while nothing is decided here: what was counted for answers counts it by what it shows. */
-  changed(node: ObservedNode): void {
+  /** A node changed while nothing is decided here: what is counted for answers counts it by what it shows. */
+  changed(services: readonly Service[], node: ObservedNode): void {
+    this.#take(services);
     const looked = { ...node, pods: this.#options.podsOn(node.name) };
     for (const shown of this.#shown.values())
       this.#look(shown, looked, selects(shown.service.nodeSelector, node.labels));
+    this.#saw(node.name);
   }
 
   #hasPlace(shown: Shown, node: string): boolean {
@@ -190,26 +197,35 @@ export class TaintBudget {
     return closed.has(node) || inFlight.has(node) || takenIn(shown, otherwise.has(node)) < limitOf(shown);
   }
 
-  #forgetOthers(services: readonly Service[]): void {
+  /** A service that is new, or was edited, is counted anew, as its nodes are observed. */
+  #take(services: readonly Service[]): void {
+    if (services === this.#services) return;
     this.#services = services;
     const names = new Set(services.map(({ name }) => name));
     for (const name of this.#shown.keys()) if (!names.has(name)) this.#shown.delete(name);
+    const others = services.filter((service) => !this.#of(service));
+    for (const service of others)
+      this.#shown.set(service.name, newShown(service, this.#shown.get(service.name)?.inFlight));
+    if (others.length > 0) this.#unseen = new Set(Iterator.from(this.#options.nodes()).map(({ name }) => name));
   }
 
-  /** What all nodes show of a service. A service that was edited is counted anew. */
-  #of(service: Service): Shown {
-    const known = this.#shown.get(service.name);
-    if (known?.service === service) return known;
-    const sets = { open: new Set<string>(), closed: new Set<string>(), otherwise: new Set<string>() };
-    const pods = { tolerant: new Set<string>(), intolerant: new Set<string>() };
-    const { inFlight, unanswered } = known ?? { inFlight: new Set<string>(), unanswered: new Set<string>() };
-    const shown = { service, ...sets, ...pods, inFlight, unanswered, waiting: new Set<string>(), wasShunned: false };
-    for (const node of this.#options.nodes()) {
-      const isSelected = selects(service.nodeSelector, node.labels);
-      if (isSelected) this.#look(shown, { ...node, pods: this.#options.podsOn(node.name) }, isSelected);
+  /** Once every node was seen, the first ones by name that wait lose pods, of a service without a taint, whoever leads. */
+  #saw(node: string): void {
+    if (!this.#unseen.delete(node) || this.#unseen.size > 0) return;
+    for (const shown of this.#shown.values()) {
+      if (shown.isCounted) continue;
+      shown.isCounted = true;
+      const chosen = taintOf(shown.service) ? [] : [...shown.waiting].sort().slice(0, limitOf(shown));
+      for (const name of chosen) {
+        shown.closed.add(name);
+        shown.waiting.delete(name);
+      }
     }
-    this.#shown.set(service.name, shown);
-    return shown;
+  }
+
+  #of(service: Service): Shown | undefined {
+    const shown = this.#shown.get(service.name);
+    return shown?.service === service ? shown : undefined;
   }
 
   #tainted({ service }: Shown): string[] {
@@ -240,6 +256,15 @@ export class TaintBudget {
   }
 }
 
+const UNCOUNTED = { stance: 'keep', reason: 'the taint waits until every node was looked at' } as const;
+
+/** Requests that are under way are of every version of the service. */
+function newShown(service: Service, inFlight = new Map<string, boolean>()): Shown {
+  const sets = { open: new Set<string>(), closed: new Set<string>(), otherwise: new Set<string>() };
+  const pods = { tolerant: new Set<string>(), intolerant: new Set<string>(), waiting: new Set<string>() };
+  return { service, ...sets, ...pods, inFlight, wasShunned: false, isCounted: false };
+}
+
 type Looked = Pick<ObservedNode, 'name' | 'uid' | 'createdAtMs' | 'annotations' | 'taints'> &
   Pick<EvaluatedNode, 'pods'>;
 
@@ -268,7 +293,7 @@ function limitOf({ service, open }: Pick<Shown, 'service' | 'open'>): number {
 /** How many places are taken. A taint that takes the place of another one of its key closes no further node. */
 function takenIn({ closed, otherwise, inFlight }: Shown, isThere: boolean): number {
   const isCounted = (name: string) => closed.has(name) || (!isThere && otherwise.has(name));
-  const added = [...inFlight].filter((name) => !isCounted(name)).length;
+  const added = [...inFlight.keys()].filter((name) => !isCounted(name)).length;
   return closed.size + (isThere ? 0 : otherwise.size) + added;
 }
 
@@ -285,11 +310,6 @@ function withholdingOf(shown: Shown): Withholding | undefined {
 function usageOf({ service, closed, otherwise, open }: Shown): string {
   const most = taintOf(service)?.maxUnavailable ?? MAX_UNAVAILABLE;
   return `${closed.size + otherwise.size} of ${open.size} nodes are closed for the service, and publish.taint.maxUnavailable is ${most}`;
-}
-
-function namesIn(shown: Shown): Set<string>[] {
-  const { open, closed, otherwise, tolerant, intolerant, inFlight, unanswered, waiting } = shown;
-  return [open, closed, otherwise, tolerant, intolerant, inFlight, unanswered, waiting];
 }
 
 function put(names: Set<string>, name: string, isIn: boolean): void {

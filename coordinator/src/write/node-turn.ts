@@ -196,10 +196,14 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     return steps.find(({ urgent }) => urgent) ?? steps[0];
   }
 
-  #pretend({ withdrawal, set, taints, conditions }: NodePlan): 'nothing' {
+  /** What would be written counts as under way until the Node is looked at again: further writes would have to wait for it. */
+  #pretend(plan: P): 'nothing' {
+    const { withdrawal, set, taints, conditions } = plan;
+    this.#handler.rested(plan);
     const parts = { withdraw: withdrawal, set, taints, conditions };
     const kinds = (Object.keys(WRITES) as Write['write'][]).filter((kind) => parts[kind]);
     if (kinds.length === 0) return 'nothing';
+    this.#handler.sent(plan);
     for (const kind of kinds) this.#deps.metrics.countPatch(kind, 'dry-run');
     this.#deps.logger.info({ node: this.#name, ...parts }, 'Left a write out for the dry run');
     return 'nothing';
