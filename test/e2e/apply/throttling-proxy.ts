@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
@@ -14,6 +14,8 @@ export type ThrottlingProxy = {
   failWrites(status: number | undefined): void;
   /** Answers as if this collection were not served, until the returned function is called. */
   hide(path: string): () => void;
+  /** Ends the watches of this collection, and answers with 500 there, until the returned function is called. */
+  cut(path: string): () => void;
   /** Keeps all requests, or only requests for this collection, from the API server until the returned function is called. */
   hold(path?: string): () => void;
   stop(): Promise<void>;
@@ -24,6 +26,8 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
   let throttled = { requests: 0, retryAfterSeconds: 0 };
   let failing: number | undefined;
   let hidden: string | undefined;
+  let isCut: string | undefined;
+  const answers = new Map<ServerResponse, string>();
   let held = { path: '/', until: Promise.resolve() };
   const server: Server = createServer((incoming, answer) => {
     arrivalsMs.push(performance.now());
@@ -42,6 +46,13 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
       refuse(failing, 'on purpose');
       return;
     }
+    const { url: asked = '' } = incoming;
+    if (isCut !== undefined && asked.startsWith(isCut)) {
+      refuse(500, 'on purpose');
+      return;
+    }
+    answers.set(answer, asked);
+    answer.on('close', () => answers.delete(answer));
     if (hidden !== undefined && incoming.url?.startsWith(hidden)) {
       refuse(404, '404 page not found');
       return;
@@ -75,6 +86,13 @@ export async function startThrottlingProxy(controlPlane: ControlPlane): Promise<
       hidden = path;
       return () => {
         hidden = undefined;
+      };
+    },
+    cut(path) {
+      isCut = path;
+      for (const [answer, asked] of answers) if (asked.startsWith(path)) answer.destroy();
+      return () => {
+        isCut = undefined;
       };
     },
     hold(path = '/') {
