@@ -8,6 +8,9 @@ const AUTH = 'coordinator/src/ingest/bearer-auth.ts';
 const SCHEDULE = 'agent/src/report/reporter.ts';
 const EVENTS = 'coordinator/src/subscribers/events';
 const OBSERVER = 'coordinator/src/decide/guards/observer.ts';
+/** A number of a subject in the table of the guard. */
+const ruleNumber = (subject: string, name: string) =>
+  numberIn('coordinator/src/state/guard.ts', new RegExp(`'?${subject}'?: \\{[^}]*\\b${name}: ([0-9]+)`));
 const LIMITER = 'coordinator/src/write/concurrency-limiter.ts';
 const EXTENDER = 'packages/scheduler-extender/src/extender';
 const OUTBOX = 'coordinator/src/subscribers/notify/outbox.ts';
@@ -67,9 +70,9 @@ export const ROOMS: Claims = {
   ],
   'coordinator/src/decide/guards/README.md': [
     `changed there in the last ${seconds(OBSERVER, 'CHANGED_FOR_MS') / 60} minutes`,
-    `Once ${constant(OBSERVER, 'LOST_MIN')} nodes, and at least ${constant(OBSERVER, 'LOST_PERCENT')} %`,
-    `leaves ${constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE')} nodes at once`,
-    `It takes effect on ${constant('coordinator/src/decide/guards/blast-radius.ts', 'AT_ONCE')} nodes at once`,
+    `Once ${ruleNumber('agent-version', 'few') + 1} nodes, and at least ${ruleNumber('agent-version', 'sharePercent')} %`,
+    `leaves ${ruleNumber('configuration', 'few')} nodes at once`,
+    `It takes effect on ${ruleNumber('configuration', 'few')} nodes at once`,
   ],
   'coordinator/src/write/README.md': [
     `At most ${constant(LIMITER, 'WRITES_MAX')} requests`,
@@ -98,6 +101,6 @@ export const ROOMS: Claims = {
     `the last ${grouped(constant('coordinator/src/answer/console/event-stream.ts', 'EVENTS_MAX'))} events are kept`,
   ],
   'packages/docs/how-to/runbooks/RollcallGuardActive.md': [
-    `fewer than ${constant('coordinator/src/state/guard.ts', 'CLEAR_PERCENT')} % are silent`,
+    `fewer than ${ruleNumber('agents', 'clearPercent')} % are silent`,
   ],
 };

@@ -102,14 +102,14 @@ export const NAMED: readonly NamedMutant[] = [
   {
     name: 'a node that was never heard counts in the guard of the fleet',
     file: `${SRC}/state/guard.ts`,
-    from: 'count(wasHeard ? this.#heard : this.#unheard, isOverdue);',
-    to: 'count(this.#heard, isOverdue);',
+    from: "count(counts === 'always' ? this.#counted : this.#others, isLosing);",
+    to: 'count(this.#counted, isLosing);',
     caughtBy: `${SRC}/state/guard.test.ts`,
   },
   {
     name: 'a node that was never heard counts in the guard of its pool',
     file: `${SRC}/state/guard.ts`,
-    from: 'if (pool === undefined || !wasHeard) return;',
+    from: "if (pool === undefined || counts !== 'always') return;",
     to: 'if (pool === undefined) return;',
     caughtBy: `${SRC}/state/guard.test.ts`,
   },

@@ -71,7 +71,12 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
     'coordinator/state',
     'coordinator/decide/labelers',
   ],
-  'coordinator/decide/guards': ['common', 'coordinator/decide/readiness', 'coordinator/decide/labelers'],
+  'coordinator/decide/guards': [
+    'common',
+    'coordinator/state',
+    'coordinator/decide/readiness',
+    'coordinator/decide/labelers',
+  ],
   'coordinator/write': ['common', 'coordinator/kube', 'coordinator/decide/intent'],
   'coordinator/decide': [
     'common',

@@ -26,6 +26,7 @@ import { type ObservedPoolLabelSet, POOL_LABEL_KINDS, type PoolLabelKind, PoolLa
 import type { Freshness } from './presence.ts';
 import { ProbeAssignments } from './probe-assignments.ts';
 import { heartbeatSeconds, ReportPacing } from './report-pacing.ts';
+import { faultOf } from './shared-faults.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { Term } from './term.ts';
 
@@ -318,7 +319,7 @@ export class Fleet {
       conditions: node.conditions,
       conditionWriters: (node.conditionOwners ?? NO_CONDITION_OWNERS).rivals,
       doubt: (check) => this.#term.reporters.of(check, record),
-      fault: (check, failure) => this.#term.sharedFaults.of(check, record, failure),
+      fault: (check, { since }) => faultOf(this.#term.targets, check, { record, since }),
       silenceMs: this.#options.windowMs,
       machine: record.machine?.machine,
       onDemand,
@@ -373,23 +374,20 @@ export class Fleet {
   /** This replica had lost the API server for a while: what was seen is old, and agents may not have reached it. */
   recovered(): void {
     const now = this.#options.clock.monotonic();
-    this.freshness.renewAll(now);
-    for (const each of [this.#term.reporters, this.#term.sharedFaults]) each.renewAll(now);
+    for (const each of [this.freshness, this.#term.reporters, this.#term.targets]) each.renewAll(now);
     this.markAll();
   }
 
   tick(): void {
-    const now = this.#options.clock.monotonic();
-    this.freshness.tick(now);
-    this.#term.reporters.tick(momentOf(this.#options.clock));
-    this.#term.sharedFaults.tick(now);
-    for (const node of this.#term.machines.tick(now)) this.#changed(node, false);
+    const now = momentOf(this.#options.clock);
+    this.freshness.tick(now.monotonicMs);
+    for (const each of [this.#term.reporters, this.#term.targets]) each.tick(now);
+    for (const node of this.#term.machines.tick(now.monotonicMs)) this.#changed(node, false);
   }
 
   /** The guards that act now by what was heard. */
   guards(): ActiveGuard[] {
-    const { reporters, sharedFaults } = this.#term;
-    return [this.freshness, reporters, sharedFaults].flatMap((each) => each.held());
+    return [this.freshness, this.#term.reporters, this.#term.targets].flatMap((each) => each.held());
   }
 
   /** Every node is to be looked at. */

@@ -1,5 +1,5 @@
 import type { ActiveGuard } from '@rollcall/common/guards.ts';
-import { Census, type Population, SilenceGuards } from './guard.ts';
+import { Census, type Counts, Guard, ruleOf } from './guard.ts';
 import type { NodeRecord } from './node-record.ts';
 import { type AgentSigns, type Freshness, freshnessOf, isOverdue, type Presence, silentFromMs } from './presence.ts';
 
@@ -14,21 +14,22 @@ export type FreshnessOptions = {
 
 /**
  * Who reports, who is silent, and whether silence means anything, in one term. Events only note facts; what follows from
- * the time is decided for all nodes at each tick, after the guards.
+ * the time is decided for all nodes at each tick, after the guard.
  */
 export class FreshnessTracker {
   readonly #options: FreshnessOptions;
   readonly #records: () => Iterable<NodeRecord>;
-  readonly #guards: SilenceGuards;
-  /** The last tick. Silence is evaluated by it, so that no node is silent before the guards have counted it. */
+  readonly #guard: Guard;
+  /** The last tick. Silence is evaluated by it, so that no node is silent before the guard has counted it. */
   #nowMs: number;
   #renewedMs: number;
+  #isKnown = false;
 
   /** `records`: the nodes of the term. `nowMs`: when the term begins, by the monotonic clock. */
   constructor(options: FreshnessOptions, records: () => Iterable<NodeRecord>, nowMs: number) {
     this.#options = options;
     this.#records = records;
-    this.#guards = new SilenceGuards(options.guardPercent);
+    this.#guard = new Guard(ruleOf('agents', options.guardPercent));
     this.#nowMs = nowMs;
     this.#renewedMs = nowMs;
   }
@@ -74,35 +75,48 @@ export class FreshnessTracker {
   /** This replica had itself lost the API server: as at the beginning of a term, every node gets a fresh window. */
   renewAll(nowMs: number): void {
     this.#renewedMs = nowMs;
+    this.#isKnown = false;
     for (const { presence } of this.#records()) renew(presence, nowMs);
   }
 
-  /** Counts the guards anew and decides who is silent now. To be called about once a second. */
+  /** Counts the guard anew and decides who is silent now. To be called about once a second. */
   tick(nowMs: number): void {
-    const { windowMs, onChange } = this.#options;
+    const { windowMs, guardPercent, onChange } = this.#options;
     const census = new Census();
     const due: NodeRecord[] = [];
+    const count = { expected: 0, heard: 0 };
     for (const record of this.#records()) {
-      const fromMs = silentFromMs(record.presence, windowMs);
-      census.add(record.presence, isOverdue(fromMs, nowMs, windowMs));
+      const { presence } = record;
+      const fromMs = silentFromMs(presence, windowMs);
+      census.add(presence.pool, countsOf(presence), isOverdue(fromMs, nowMs, windowMs));
       if (fromMs > this.#nowMs && fromMs <= nowMs) due.push(record);
+      if (presence.expectedMs === undefined) continue;
+      count.expected += 1;
+      if (presence.heardMs !== undefined) count.heard += 1;
     }
-    const wereActive = this.#guards.held();
-    this.#guards.decide(census);
+    const wasActive = this.#guard.held().length > 0;
+    this.#guard.decide(census);
     this.#nowMs = nowMs;
-    if (wereActive.length > 0 || this.#guards.held().length > 0) this.#applyGuards();
+    if (wasActive || this.#guard.held().length > 0) this.#applyGuard();
     for (const { name, presence } of due) if (silentFromMs(presence, windowMs) <= nowMs) onChange(name);
+    const areMostHeard = 100 * count.heard >= guardPercent * count.expected;
+    this.#isKnown ||= areMostHeard || nowMs >= this.#renewedMs + windowMs;
   }
 
   /** Notes which guard protects each node. A node that none protects any more was not evaluated, and gets one window. */
-  #applyGuards(): void {
+  #applyGuard(): void {
     const { windowMs } = this.#options;
     for (const { presence } of this.#records()) {
       const wasGuarded = presence.guard !== undefined;
-      presence.guard = this.#guards.of(presence.pool);
+      presence.guard = this.#guard.of(presence.pool);
       if (!wasGuarded || presence.guard !== undefined || presence.expectedMs === undefined) continue;
       if (isOverdue(silentFromMs(presence, windowMs), this.#nowMs, windowMs)) renew(presence, this.#nowMs);
     }
+  }
+
+  /** Whether so many agents were heard since silence was last counted anew that a fault that most have would show. */
+  get isKnown(): boolean {
+    return this.#isKnown;
   }
 
   of({ presence }: Pick<NodeRecord, 'presence'>): Freshness {
@@ -116,18 +130,23 @@ export class FreshnessTracker {
 
   /** The guards that hold now, by pool and for the fleet. */
   held(): ActiveGuard[] {
-    return this.#guards.held().map((each) => ({ subject: 'agents', ...each }));
+    return this.#guard.held().map((each) => ({ subject: 'agents', ...each }));
   }
 
   /** How many nodes count in the guard of the fleet, as of the last tick. Walks over all nodes. */
-  get population(): Population {
+  get population(): { expected: number; overdue: number } {
     const { windowMs } = this.#options;
     const census = new Census();
-    for (const { presence } of this.#records()) {
-      census.add(presence, isOverdue(silentFromMs(presence, windowMs), this.#nowMs, windowMs));
-    }
-    return census.fleet;
+    for (const { presence } of this.#records())
+      census.add(presence.pool, countsOf(presence), isOverdue(silentFromMs(presence, windowMs), this.#nowMs, windowMs));
+    const { size, losing } = census.fleet;
+    return { expected: size, overdue: losing };
   }
+}
+
+function countsOf({ expectedMs, wasHeard }: Presence): Counts {
+  if (expectedMs === undefined) return 'never';
+  return wasHeard ? 'always' : 'while-no-other';
 }
 
 /** Begins one more window, in which what was heard before says nothing. */

@@ -1,67 +1,82 @@
 import { expect, test } from 'vitest';
-import { Census, FLEET_GUARD, SilenceGuards } from './guard.ts';
-import { nodeRecord } from './node-record.test-fixtures.ts';
-import type { Presence } from './presence.ts';
+import { Census, FLEET_GUARD, Guard, isShared, ruleOf } from './guard.ts';
 
 const NO_POOLS = new Map();
 
 test.each([
-  // It holds from 55 % on, until fewer than 40 % are left.
-  { guardPercent: 55, steps: [5, 6, 4, 3], holds: [false, true, true, false] },
-  // A guard that holds from 30 % on does not clear at once.
-  { guardPercent: 30, steps: [2, 3, 3, 2], holds: [false, true, true, false] },
+  // It acts from 55 % on, until fewer than 40 % are left.
+  { guardPercent: 55, steps: [5, 6, 4, 3], acts: [false, true, true, false] },
+  // A guard that acts from 30 % on does not clear at once.
+  { guardPercent: 30, steps: [2, 3, 3, 2], acts: [false, true, true, false] },
   // Two are no disruption.
-  { guardPercent: 20, steps: [2, 3, 0], holds: [false, true, false] },
-])('a guard at $guardPercent % holds and clears with the share of overdue nodes', ({ guardPercent, steps, holds }) => {
-  const guards = new SilenceGuards(guardPercent);
-  const seen = steps.map((overdue) => {
-    const pools = new Map([['gold', { expected: 10, overdue }]]);
-    guards.decide({ fleet: { expected: 10, overdue }, pools });
-    return guards.held().map(({ of }) => of);
+  { guardPercent: 20, steps: [2, 3, 0], acts: [false, true, false] },
+])('a guard at $guardPercent % acts and clears with the share of nodes that lose', ({ guardPercent, steps, acts }) => {
+  const guard = new Guard(ruleOf('agents', guardPercent));
+  const seen = steps.map((losing) => {
+    guard.decide({ fleet: { size: 10, losing }, pools: new Map([['gold', { size: 10, losing }]]) });
+    return guard.held().map(({ of }) => of);
   });
-  expect(seen).toEqual(holds.map((held) => (held ? [FLEET_GUARD, 'pool gold'] : [])));
+  expect(seen).toEqual(acts.map((isActing) => (isActing ? [FLEET_GUARD, 'pool gold'] : [])));
+});
+
+test('a subject without a share at which it clears ends below the one at which it begins', () => {
+  const guard = new Guard(ruleOf('target', 55));
+  const seen = [5, 6, 5].map((losing) => {
+    guard.decide({ fleet: { size: 10, losing }, pools: NO_POOLS });
+    return guard.held();
+  });
+  expect(seen).toEqual([[], [{ of: FLEET_GUARD, nodes: 6 }], []]);
 });
 
 test.each([0, 1, 2])('a group of %i has no guard, also where it had one', (size) => {
-  const guards = new SilenceGuards(55);
-  const small = { expected: size, overdue: size };
-  const three = { expected: 3, overdue: 3 };
-  guards.decide({ fleet: three, pools: new Map([['gold', three]]) });
-  expect(guards.held().map(({ of }) => of)).toEqual([FLEET_GUARD, 'pool gold']);
-  guards.decide({ fleet: small, pools: new Map([['gold', small]]) });
-  expect(guards.held().map(({ of }) => of)).toEqual([]);
+  const guard = new Guard(ruleOf('agents', 55));
+  const [small, three] = [
+    { size, losing: size },
+    { size: 3, losing: 3 },
+  ];
+  guard.decide({ fleet: three, pools: new Map([['gold', three]]) });
+  expect(guard.held().map(({ of }) => of)).toEqual([FLEET_GUARD, 'pool gold']);
+  guard.decide({ fleet: small, pools: new Map([['gold', small]]) });
+  expect(guard.held()).toEqual([]);
 });
 
-test('the guard of a pool covers only its nodes, and the guard of the fleet covers every node', () => {
-  const guards = new SilenceGuards(55);
-  const well = { expected: 10, overdue: 0 };
-  guards.decide({ fleet: well, pools: new Map([['gold', { expected: 3, overdue: 3 }]]) });
-  expect([undefined, 'gold', 'silver'].map((pool) => guards.of(pool))).toEqual([undefined, 'pool gold', undefined]);
-  guards.decide({ fleet: { expected: 3, overdue: 3 }, pools: NO_POOLS });
-  expect([undefined, 'gold'].map((pool) => guards.of(pool))).toEqual([FLEET_GUARD, FLEET_GUARD]);
+test('the guard of a pool keeps only its nodes, and that of the fleet every node', () => {
+  const guard = new Guard(ruleOf('agents', 55));
+  const [well, lost] = [
+    { size: 10, losing: 0 },
+    { size: 3, losing: 3 },
+  ];
+  guard.decide({ fleet: well, pools: new Map([['gold', lost]]) });
+  expect([undefined, 'gold', 'silver'].map((pool) => guard.of(pool))).toEqual([undefined, 'pool gold', undefined]);
+  guard.decide({ fleet: lost, pools: NO_POOLS });
+  expect([undefined, 'gold'].map((pool) => guard.of(pool))).toEqual([FLEET_GUARD, FLEET_GUARD]);
 });
 
-function censusOf(...counted: [presence: Partial<Presence>, isOverdue: boolean][]) {
+test('nodes count in their pool and in the fleet', () => {
   const census = new Census();
-  for (const [presence, isOverdue] of counted) census.add(nodeRecord('n', 'u', { presence }).presence, isOverdue);
-  return { fleet: census.fleet, pools: Object.fromEntries(census.pools) };
-}
-
-test('nodes count that are expected and were heard, in their pool and in the fleet', () => {
-  const heard = { pool: 'gold', wasHeard: true, expectedMs: 0 };
-  const census = censusOf(
-    [heard, false],
-    [heard, true],
-    [{ ...heard, pool: undefined }, true],
-    [{ ...heard, pool: 'silver' }, false],
-    [{ ...heard, wasHeard: false }, true],
-    [{ ...heard, expectedMs: undefined }, true],
-  );
-  expect(census.fleet).toEqual({ expected: 4, overdue: 2 });
-  expect(census.pools).toEqual({ gold: { expected: 2, overdue: 1 }, silver: { expected: 1, overdue: 0 } });
+  for (const isLosing of [false, true]) census.add('gold', 'always', isLosing);
+  census.add(undefined, 'always', true);
+  census.add('silver', 'always', false);
+  census.add('gold', 'while-no-other', true);
+  census.add('gold', 'never', true);
+  expect(census.fleet).toEqual({ size: 4, losing: 2 });
+  const pools = { gold: { size: 2, losing: 1 }, silver: { size: 1, losing: 0 } };
+  expect(Object.fromEntries(census.pools)).toEqual(pools);
 });
 
-test('the fleet counts all that are expected while none of them was ever heard, and a pool none', () => {
-  const never = { pool: 'gold', expectedMs: 0 };
-  expect(censusOf([never, true], [never, false])).toEqual({ fleet: { expected: 2, overdue: 1 }, pools: {} });
+test('nodes that count while no other does count in the fleet alone', () => {
+  const census = new Census();
+  for (const isLosing of [false, true]) census.add('gold', 'while-no-other', isLosing);
+  expect([census.fleet, census.pools.size]).toEqual([{ size: 2, losing: 1 }, 0]);
 });
+
+test.each([
+  { size: 3, losing: 2, is: false },
+  { size: 6, losing: 3, is: false },
+  { size: 5, losing: 3, is: true },
+])(
+  'agents of another version are at fault where $losing of $size nodes lose something: $is',
+  ({ is, ...population }) => {
+    expect(isShared(ruleOf('agent-version'), population)).toBe(is);
+  },
+);

@@ -1,92 +1,110 @@
-import type { ActiveGuard } from '@rollcall/common/guards.ts';
-import type { Presence } from './presence.ts';
+import type { ActiveGuard, Subject } from '@rollcall/common/guards.ts';
 
-/** Below this share of overdue nodes the guard clears. */
-const CLEAR_PERCENT = 40;
-
-/** In a smaller group every node may well be silent by itself: it has no guard of its own. */
-const SMALLEST = 3;
-
-/** Name of the guard over all nodes; pools have their own, `pool NAME`. */
+/** Name of the group of all nodes; pools have groups of their own, `pool NAME`. */
 export const FLEET_GUARD = 'fleet';
 
-/** How many nodes count in a guard, and how many of them are overdue. */
-export type Population = { expected: number; overdue: number };
+/** In a smaller group every node may well be at fault by itself: it has no guard of its own. */
+const SMALLEST = 3;
 
 /**
- * Counts the nodes whose agent is expected, and was heard in this term or by the term before. While no agent of the fleet
- * was ever heard, the fault may be the coordinator's, so that the fleet counts all of them.
+ * From when on many losses are the fault of their subject, and not of the nodes: more than `few` nodes, and this share of
+ * the population, lose something. `clearPercent`: the share below which that ends, where it is another one.
  */
+export type Rule = { few: number; sharePercent: number; clearPercent?: number };
+
+/** One row for each subject that is counted here. Without a share of its own, `--fleet-guard-percent` is it. */
+const RULES: Record<Exclude<Subject, 'taint-budget'>, Omit<Rule, 'sharePercent'> & Partial<Rule>> = {
+  agents: { few: 2, clearPercent: 40 },
+  reporters: { few: 2, clearPercent: 40 },
+  target: { few: 2 },
+  'agent-version': { few: 2, sharePercent: 55 },
+  configuration: { few: 10, sharePercent: 20 },
+};
+
+export function ruleOf(subject: keyof typeof RULES, guardPercent = 100): Rule {
+  return { sharePercent: guardPercent, ...RULES[subject] };
+}
+
+/** How many nodes there are, and how many of them lose something. */
+export type Population = { size: number; losing: number };
+
+/**
+ * Whether so many lose something that the nodes are not at fault. A level, not a rate: it depends on how things are, not
+ * on how fast they became so (the node lifecycle controller of Kubernetes knows the same as "full disruption", at 55 % and
+ * more than 2). `acts`: it was so before.
+ */
+export function isShared(
+  { few, sharePercent, clearPercent }: Rule,
+  { size, losing }: Population,
+  acts = false,
+): boolean {
+  if (losing === 0 || size < SMALLEST) return false;
+  const percent = (100 * losing) / size;
+  if (acts && clearPercent !== undefined) return percent >= Math.min(clearPercent, sharePercent);
+  return percent >= sharePercent && losing > few;
+}
+
+/** The groups in which a node counts: its pool and the fleet; the fleet alone, and only while no other does; none. */
+export type Counts = 'always' | 'while-no-other' | 'never';
+
+/** Counts nodes, and those of them that lose something, by group. */
 export class Census {
   readonly pools = new Map<string, Population>();
-  readonly #heard = { expected: 0, overdue: 0 };
-  readonly #unheard = { expected: 0, overdue: 0 };
+  readonly #counted = { size: 0, losing: 0 };
+  readonly #others = { size: 0, losing: 0 };
 
-  add({ pool, expectedMs, wasHeard }: Pick<Presence, 'pool' | 'expectedMs' | 'wasHeard'>, isOverdue: boolean): void {
-    if (expectedMs === undefined) return;
-    count(wasHeard ? this.#heard : this.#unheard, isOverdue);
-    if (pool === undefined || !wasHeard) return;
-    let population = this.pools.get(pool);
-    if (!population) {
-      population = { expected: 0, overdue: 0 };
-      this.pools.set(pool, population);
-    }
-    count(population, isOverdue);
+  add(pool: string | undefined, counts: Counts, isLosing: boolean): void {
+    if (counts === 'never') return;
+    count(counts === 'always' ? this.#counted : this.#others, isLosing);
+    if (pool === undefined || counts !== 'always') return;
+    const population = this.pools.get(pool) ?? { size: 0, losing: 0 };
+    this.pools.set(pool, population);
+    count(population, isLosing);
   }
 
+  /** While none that counts is there, the fault may be the coordinator's, and all others count. */
   get fleet(): Population {
-    return this.#heard.expected > 0 ? this.#heard : this.#unheard;
+    return this.#counted.size > 0 ? this.#counted : this.#others;
   }
 }
 
-function count(population: Population, isOverdue: boolean): void {
-  population.expected += 1;
-  if (isOverdue) population.overdue += 1;
+function count(population: Population, isLosing: boolean): void {
+  population.size += 1;
+  if (isLosing) population.losing += 1;
 }
 
-/** The guards over the fleet and over each pool. */
-export class SilenceGuards {
-  readonly #guardPercent: number;
-  #counts: Pick<Census, 'fleet' | 'pools'> = new Census();
-  #isFleetGuarded = false;
-  /** The names of guards by the pools over which they hold. */
-  #pools: ReadonlyMap<string, string> = new Map();
+/** Tells which groups lose something by the fault of one subject. */
+export class Guard {
+  readonly #rule: Rule;
+  /** The groups that are kept, by name, with the number of nodes that lose something. */
+  #acting: ReadonlyMap<string, number> = new Map();
 
-  constructor(guardPercent: number) {
-    this.#guardPercent = guardPercent;
+  constructor(rule: Rule) {
+    this.#rule = rule;
   }
 
-  /** Decides anew which guards hold. */
-  decide(counts: Pick<Census, 'fleet' | 'pools'>): void {
-    const { fleet, pools } = counts;
-    this.#counts = counts;
-    this.#isFleetGuarded = this.#holds(this.#isFleetGuarded, fleet);
-    const guarded = [...pools].filter(([pool, population]) => this.#holds(this.#pools.has(pool), population));
-    this.#pools = new Map(guarded.map(([pool]) => [pool, `pool ${pool}`]));
+  /** Decides anew which groups are kept. */
+  decide({ fleet, pools }: Pick<Census, 'fleet' | 'pools'>): void {
+    const groups = [
+      [FLEET_GUARD, fleet] as const,
+      ...[...pools].map(([pool, group]) => [nameOf(pool), group] as const),
+    ];
+    const acting = groups.filter(([name, group]) => isShared(this.#rule, group, this.#acting.has(name)));
+    this.#acting = new Map(acting.map(([name, { losing }]) => [name, losing]));
   }
 
-  /** The guard that keeps silence from being held against the nodes of a pool, or against nodes of no pool. */
+  /** The group by which the nodes of a pool, or nodes of no pool, lose nothing now. */
   of(pool: string | undefined): string | undefined {
-    if (this.#isFleetGuarded) return FLEET_GUARD;
-    return pool === undefined ? undefined : this.#pools.get(pool);
+    if (this.#acting.has(FLEET_GUARD)) return FLEET_GUARD;
+    const name = pool === undefined || this.#acting.size === 0 ? undefined : nameOf(pool);
+    return name !== undefined && this.#acting.has(name) ? name : undefined;
   }
 
-  /** The guards that hold, by name, with the number of nodes that are overdue. */
   held(): Pick<ActiveGuard, 'of' | 'nodes'>[] {
-    const { fleet, pools } = this.#counts;
-    const held = [...this.#pools].map(([pool, of]) => ({ of, nodes: pools.get(pool)?.overdue ?? 0 }));
-    return this.#isFleetGuarded ? [{ of: FLEET_GUARD, nodes: fleet.overdue }, ...held] : held;
+    return [...this.#acting].map(([of, nodes]) => ({ of, nodes }));
   }
+}
 
-  /**
-   * Whether so many nodes are silent that the fault is the network's or the coordinator's, not the nodes'. A level with
-   * hysteresis, not a rate: it depends on how things are, not on how fast they became so (the node lifecycle controller
-   * of Kubernetes knows the same as "full disruption", at 55 % and more than 2).
-   */
-  #holds(held: boolean, { expected, overdue }: Population): boolean {
-    if (overdue === 0 || expected < SMALLEST) return false;
-    const percent = (100 * overdue) / expected;
-    if (held) return percent >= Math.min(CLEAR_PERCENT, this.#guardPercent);
-    return percent >= this.#guardPercent && overdue >= SMALLEST;
-  }
+function nameOf(pool: string): string {
+  return `pool ${pool}`;
 }

@@ -3,7 +3,7 @@ import { serviceOf } from '../model/services.test-fixtures.ts';
 import type { ConditionCheck } from '../model/services.ts';
 import { agentPod } from './fleet.test-fixtures.ts';
 import { nodeRecord } from './node-record.test-fixtures.ts';
-import { Reporters } from './reporters.ts';
+import { doubtsOfReporters } from './reporters.ts';
 
 const check = (id: string): ConditionCheck => ({
   name: 'kernel',
@@ -29,7 +29,7 @@ test.each([
     serviceOf('b', { checks: [b], nodeSelector: { matchLabels: { of: 'b' } } as never }),
   ];
   if (isReversed) services.reverse();
-  const reporters = new Reporters(
+  const reporters = doubtsOfReporters(
     {
       windowMs: 30_000,
       guardPercent: 55,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import type { ProbeCheck, Service } from '../model/services.ts';
 import { nodeRecord } from './node-record.test-fixtures.ts';
-import { SharedFaults } from './shared-faults.ts';
+import { doubtsOfTargets, faultOf } from './shared-faults.ts';
 
 const CHECK: ProbeCheck = {
   name: 'api',
@@ -25,7 +25,8 @@ function stage(size: number, check: ProbeCheck = CHECK) {
   const changed: string[] = [];
   const since = new Map<string, string>();
   let services: Service[] = [serviceOf('network', { checks: [check] })];
-  const faults = new SharedFaults(
+  let isKnown = true;
+  const faults = doubtsOfTargets(
     {
       guardPercent: 55,
       windowMs: WINDOW_MS,
@@ -41,10 +42,10 @@ function stage(size: number, check: ProbeCheck = CHECK) {
         if (silent.has(name)) return new Map();
         return new Map([[check.id, unknown.has(name) ? { ...report, ready: false, unknown: true as const } : report]]);
       },
+      isKnown: () => isKnown,
       onChange: (node) => changed.push(node),
     },
     () => records,
-    0,
   );
   const recordOf = (name: string) => records.find((record) => record.name === name) ?? nodeRecord();
   return {
@@ -52,9 +53,9 @@ function stage(size: number, check: ProbeCheck = CHECK) {
     unknown,
     silent,
     faults,
-    /** So many agents were heard, and no other. */
-    hear: (count: number) => {
-      for (const [index, { presence }] of records.entries()) presence.heardMs = index < count ? 0 : undefined;
+    /** Whether most agents were heard. */
+    know: (isSo: boolean) => {
+      isKnown = isSo;
     },
     fail: (...indexes: number[]) => {
       for (const index of indexes) failing.add(`node-${index}`);
@@ -64,11 +65,12 @@ function stage(size: number, check: ProbeCheck = CHECK) {
     },
     tick: (nowMs: number) => {
       changed.length = 0;
-      faults.tick(nowMs);
+      faults.tick({ monotonicMs: nowMs, wallMs: nowMs });
       return [...changed];
     },
     since,
-    of: (index: number) => faults.of(check, recordOf(`node-${index}`), { since: since.get(`node-${index}`) ?? '' }),
+    of: (index: number) =>
+      faultOf(faults, check, { record: recordOf(`node-${index}`), since: since.get(`node-${index}`) ?? '' }),
   };
 }
 
@@ -169,22 +171,18 @@ test('a node that was silent meanwhile begins anew', () => {
 });
 
 test('after an outage of the API server every failure begins anew, and waits for most agents to be heard', () => {
-  const { fail, tick, of, faults, hear } = stage(10);
+  const { fail, tick, of, faults, know } = stage(10);
   fail(3);
   tick(0);
   faults.renewAll(0);
-  hear(5);
+  know(false);
   // Few agents may have been heard by then.
   for (const nowMs of [1000, COUNTED_MS + 1000, WINDOW_MS - 1]) {
     tick(nowMs);
     expect(of(3)).toBe('failing');
   }
+  know(true);
   tick(WINDOW_MS);
-  expect(of(3)).toBeUndefined();
-  faults.renewAll(WINDOW_MS);
-  hear(6);
-  tick(WINDOW_MS);
-  tick(WINDOW_MS + COUNTED_MS);
   expect(of(3)).toBeUndefined();
 });
 

@@ -2,6 +2,7 @@ import type { ServiceReport } from '@rollcall/common/report.ts';
 import type { Inventory } from '../model/inventory/inventory.ts';
 import type { ConditionCheck, ProbeCheck } from '../model/services.ts';
 import type { ObservedCsiNode } from './csi-nodes.ts';
+import type { Doubt } from './doubts.ts';
 import type { Machine } from './machines.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
@@ -9,7 +10,6 @@ import type { ObservedWorkspace } from './observed-workspace.ts';
 import type { OnDemandOnNode } from './on-demand-objects.ts';
 import type { ObservedPoolLabelSet } from './pool-label-sets.ts';
 import type { Freshness } from './presence.ts';
-import type { Doubt } from './reporters.ts';
 import type { Failure } from './shared-faults.ts';
 
 /** All that is known about a node at one moment: the only thing that labelers look at. */

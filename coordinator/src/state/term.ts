@@ -1,16 +1,18 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
+import type { ConditionCheck, ProbeCheck } from '../model/services.ts';
 import { AgentSessions } from './agent-sessions.ts';
+import type { Doubts } from './doubts.ts';
 import { type FreshnessOptions, FreshnessTracker } from './freshness.ts';
 import { createIntern } from './intern.ts';
 import { Machines } from './machines.ts';
 import { NodeRecord } from './node-record.ts';
 import type { AgentSigns } from './presence.ts';
-import { Reporters, type ReportersOptions } from './reporters.ts';
-import { SharedFaults, type SharedFaultsOptions } from './shared-faults.ts';
+import { doubtsOfReporters, type ReportersOptions } from './reporters.ts';
+import { doubtsOfTargets, type SharedFaultsOptions } from './shared-faults.ts';
 
 type BeginningNode = Pick<NodeRecord, 'name' | 'uid' | 'cameMs' | 'isNew'> & { pool: string | undefined };
 
-export type TermOptions = FreshnessOptions & ReportersOptions & SharedFaultsOptions;
+export type TermOptions = FreshnessOptions & ReportersOptions & Omit<SharedFaultsOptions, 'isKnown'>;
 
 /**
  * What is heard between the moment when this replica begins to lead and the moment when it begins again: one record for
@@ -18,8 +20,8 @@ export type TermOptions = FreshnessOptions & ReportersOptions & SharedFaultsOpti
  */
 export class Term {
   readonly freshness: FreshnessTracker;
-  readonly reporters: Reporters;
-  readonly sharedFaults: SharedFaults;
+  readonly reporters: Doubts<ConditionCheck>;
+  readonly targets: Doubts<ProbeCheck>;
   readonly machines = new Machines();
   /** The machines of a fleet are much alike. */
   readonly #internDevice = createIntern<DeviceReport>();
@@ -32,8 +34,8 @@ export class Term {
     this.#windowMs = options.windowMs;
     this.#beganMs = nowMs;
     this.freshness = new FreshnessTracker(options, () => this.records(), nowMs);
-    this.reporters = new Reporters(options, () => this.records());
-    this.sharedFaults = new SharedFaults(options, () => this.records(), nowMs);
+    this.reporters = doubtsOfReporters(options, () => this.records());
+    this.targets = doubtsOfTargets({ ...options, isKnown: () => this.freshness.isKnown }, () => this.records());
   }
 
   /** Whether agents that were not heard yet may only not have had the time. `nowMs` by the monotonic clock. */

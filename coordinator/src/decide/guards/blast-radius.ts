@@ -1,12 +1,12 @@
 import type { Moment } from '@rollcall/common/clock.ts';
 import type { ActiveGuard } from '@rollcall/common/guards.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
+import { ruleOf } from '../../state/guard.ts';
 import type { Claim, EvaluatedNode } from '../labelers/labeler.ts';
 
-/** How many nodes may lose a label at once. */
-export const AT_ONCE = 10;
-/** A label may leave this share of the nodes that have it without a delay. */
-const SHARE_PERCENT = 20;
+/** How many nodes may lose a label at once, and which share of those that have it without a delay. */
+const RULE = ruleOf('configuration');
+export const AT_ONCE = RULE.few;
 /** Changes within this time may be one mistake. */
 const TOGETHER_MS = 60_000;
 /** The API server deletes the objects of a CRD or a namespace milliseconds after one another: the first is not alone. */
@@ -233,7 +233,7 @@ function countOf({ gone, held }: Departure): number {
 
 /** Whether no more nodes would lose the label than may without a delay. */
 function isOfFew({ had }: Pick<Departure, 'had'>, count: number): boolean {
-  return 100 * count <= SHARE_PERCENT * had;
+  return 100 * count <= RULE.sharePercent * had;
 }
 
 /**
