@@ -49,6 +49,8 @@ type Memory = {
 /** What the evidence says of a service, and of which pods it is. */
 type Judged = {
   service: string;
+  /** The label that shows it. */
+  label: string | undefined;
   component: string | undefined;
   verdict: Verdict;
   evidence: Evidence;
@@ -170,7 +172,7 @@ export class Judge {
     const verdicts = new Map<string, Verdict>();
     for (const service of SERVICE_NAMES) {
       const judged = {
-        ...{ service, component: service, hearing, check: '' },
+        ...{ service, label: readyLabel(service, 'default'), component: service, hearing, check: '' },
         verdict: verdictOf(world, truth, service, hearing),
         evidence: gitpodEvidence(truth, service, hearing),
       };
@@ -182,7 +184,8 @@ export class Judge {
       if (!isSelected(world, truth, service)) continue;
       const { name, uid, generation } = service;
       const judged = {
-        ...{ service: name, component: service.spec.checks.pods, hearing, check: `${uid} ${generation}` },
+        ...{ service: name, label: service.spec.publish.label, component: service.spec.checks.pods, hearing },
+        check: `${uid} ${generation}`,
         verdict: verdictOn(world, truth, service, hearing),
         evidence: evidenceOf(world, truth, service, hearing),
       };
@@ -198,11 +201,10 @@ export class Judge {
 
   /** What is made of a service where agents of another version may be wrong about it. What is kept has not fallen. */
   #guarded(truth: NodeTruth, judged: Judged): Partial<Judged> {
-    const { service, component, verdict, evidence, hearing, check } = judged;
+    const { service, label, component, verdict, evidence, hearing, check } = judged;
     const sight = sightOf(truth, component, verdict, evidence);
-    const kept = this.#observer.look(truth, { service, verdict, hearing, check, ...sight });
-    if (kept === 'kept') return { verdict: 'unknown', evidence: { ...evidence, agent: undefined } };
-    return kept === 'maybe' ? { verdict: 'open', check: `${check} maybe` } : {};
+    const mayBeKept = this.#observer.look(truth, { service, label, hearing, ...sight });
+    return mayBeKept ? { verdict: 'open', check: `${check} maybe` } : {};
   }
 
   #memoryOf(name: string, uid: string): NodeMemory {
@@ -294,6 +296,7 @@ export class Judge {
         this.#falls.written(before, node) ??
         this.#noExecute.written(before, node) ??
         departure ??
+        this.#observer.written(write) ??
         this.#taintBudget.written(write) ??
         orderBroken(this.#world.gate, before, node, {
           wantsOfLate: (id) => this.#wantsOfLate(memory.get(id)),

@@ -1,212 +1,129 @@
+import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import type { NodeWrite } from './api-server/nodes.ts';
 import { LOOKED_MS } from './assignments.ts';
 import { LAG_MS } from './news.ts';
-import type { Hearing } from './silence.ts';
+import { valueOn } from './sights.ts';
+import { type Hearing, WINDOW_MS } from './silence.ts';
 import type { NodeTruth } from './truth.ts';
-import { isDisputed, type Verdict } from './verdicts.ts';
+import { isDisputed } from './verdicts.ts';
 import type { World } from './world.ts';
 
 const CHANGED_FOR_MS = 600_000;
 const LOST_MIN = 3;
 const LOST_PERCENT = 55;
-/** Ticks are a second apart. */
-const TICK_MS = 1500;
+/** Ticks are a second apart, and what is watched comes late. */
+const SLACK_MS = 2500;
 
-/** What a changed agent may have made of a service. `none`: it has not yet looked since the change. */
-const STATES = ['none', 'seen', 'lost', 'kept'] as const;
-type State = (typeof STATES)[number];
+/** A node that a service selects. `label`: what shows the service there. `lostMs`: when rollcall took that for this loss. */
+type Member = Seen & { lookedMs: number; losesSinceMs: number | undefined; lostMs: number | undefined };
 
-/**
- * The agent of a node: the version that was heard last, and when it was first another one. `isSure`: whether it was.
- * `skippedMs`: when one was heard that was replaced before it was looked at.
- */
-type Agent = { version: string | undefined; changedMs: number | undefined; isSure: boolean; skippedMs?: number };
+/** `isUnseen`: the agent alone speaks against the service, while a pod of it is Ready. */
+type Seen = { service: string; label: string | undefined; hearing: Hearing; isUnseen: boolean };
 
-type Memory = {
-  agent: Agent;
-  states: readonly State[];
-  /** Whether the last that was seen of it was that it is ready; `undefined` where that is not known. */
-  wasReady: boolean | undefined;
-  hasPod: boolean;
-  check: string;
-  lookedMs: number;
-  /** Until when its state may not have reached the coordinator. */
-  unsureUntilMs: number;
-};
+/** The version that was heard last of the agent of a node, and when it was last another one, whoever led. */
+type Agent = { version: string | undefined; changedMs: number };
 
 /**
- * `verdict`: by the evidence alone. `hasPod`: a pod of the service is Ready. `isUnseen`: the agent alone speaks against
- * it. `check`: something that is other whenever what is asked is.
- */
-type Seen = {
-  service: string;
-  verdict: Verdict;
-  hearing: Hearing;
-  hasPod: boolean;
-  isUnseen: boolean;
-  check: string;
-};
-
-/**
- * §12, *Observer*: a withdrawal that comes within 10 minutes of a change of the agent's version on that node, while a pod
- * of the service is Ready, is counted by service. Once 3 nodes and at least 55 % of the changed nodes that the service
- * selects lost it this way, further ones are kept, for 10 minutes from the first change. All others go.
+ * §12, subject `agent-version`: once 3 nodes and at least 55 % of those whose agent changed its version within 10 minutes
+ * lost a service this way, further ones keep it, for 10 minutes from the change, whoever leads. All others lose it.
  */
 export class Observer {
   readonly #world: World;
-  #termMs = Number.NaN;
   readonly #agents = new Map<string, Agent>();
   /** By service, then by uid of the Node. */
-  readonly #services = new Map<string, Map<string, Memory>>();
-  /** The nodes at the last look; until when one that came or went may not have been noticed. */
-  #nodeCount = 0;
-  #unsureUntilMs = 0;
+  readonly #members = new Map<string, Map<string, Member>>();
+  /** Until when further nodes may keep a service: once so many had lost it, what is kept is kept. */
+  readonly #doubtedUntilMs = new Map<string, number>();
+  /** When nothing is kept any more. */
+  keptUntilMs = 0;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** Whether the withdrawal of the service is kept: surely, perhaps, or not. */
-  look(truth: NodeTruth, seen: Seen): 'kept' | 'maybe' | undefined {
-    const { decided, termBeganMs, agentVersion } = this.#world;
-    // No leader knows what was before its term.
-    if (this.#termMs !== termBeganMs) {
-      this.#termMs = termBeganMs;
-      this.#agents.clear();
-      this.#services.clear();
-    }
-    if (!decided || agentVersion === undefined) return undefined;
-    const agent = this.#agentOf(truth, seen.hearing);
-    const memory = this.#memoryOf(truth, seen, agent);
-    memory.states = this.#statesAfter(memory, seen);
-    memory.wasReady = wasReadyAfter(memory, seen);
-    if (!memory.states.includes('kept')) return undefined;
-    return memory.states.length === 1 && this.#isCounted(memory) ? 'kept' : 'maybe';
+  /** Whether the service may be kept. */
+  look(truth: NodeTruth, seen: Seen): boolean {
+    const { nowMs, termBeganMs, agentVersion, faults } = this.#world;
+    if (agentVersion === undefined) return false;
+    this.#hear(truth);
+    const members = this.#members.get(seen.service) ?? new Map<string, Member>();
+    this.#members.set(seen.service, members);
+    const known = members.get(truth.uid);
+    const losesSinceMs = seen.isUnseen ? (known?.losesSinceMs ?? nowMs) : undefined;
+    members.set(truth.uid, {
+      ...seen,
+      losesSinceMs,
+      lookedMs: nowMs,
+      lostMs: seen.isUnseen ? known?.lostMs : undefined,
+    });
+    if (!seen.isUnseen || !this.#mayHaveChanged(truth)) return false;
+    // The guard is shut until most agents were heard.
+    const knownFromMs = Math.max(termBeganMs, faults.troubledUntilMs) + WINDOW_MS + SLACK_MS;
+    const changed = this.#changed(seen.service);
+    const losing = changed.filter(({ member, mayHave }) => mayHave && member.isUnseen).length;
+    if (isMost(losing, changed.filter(({ surely }) => surely).length))
+      this.#doubtedUntilMs.set(seen.service, nowMs + CHANGED_FOR_MS + SLACK_MS);
+    const mayWait = nowMs < Math.max(knownFromMs, this.#doubtedUntilMs.get(seen.service) ?? 0);
+    if (mayWait) this.keptUntilMs = nowMs + CHANGED_FOR_MS + SLACK_MS;
+    return mayWait;
   }
 
-  /** When nothing is kept any more. */
-  get keptUntilMs(): number {
-    const kept = [...this.#services.values()].flatMap((nodes) =>
-      [...nodes.values()].filter(({ states }) => states.includes('kept')),
+  /** What a write of rollcall broke of it: a node lost a service although it was clear that the agents are at fault. */
+  written({ node, before, manager }: NodeWrite): string | undefined {
+    const { nowMs } = this.#world;
+    const { name, uid } = node.metadata;
+    if (manager !== FIELD_MANAGER || !before) return undefined;
+    for (const [service, members] of this.#members) {
+      const member = members.get(uid);
+      const id = `label:${member?.label}`;
+      const { losesSinceMs, hearing } = member ?? {};
+      if (losesSinceMs === undefined || valueOn(before, id) === undefined || valueOn(node, id) !== undefined) continue;
+      const changed = this.#changed(service);
+      const lost = changed.filter(
+        ({ member: { lostMs = nowMs }, surely }) => surely && lostMs < losesSinceMs - SLACK_MS,
+      );
+      const isClear = hearing === 'speaks' && changed.some((each) => each.member === member && each.surely);
+      const most = changed.filter(({ mayHave }) => mayHave).length;
+      Object.assign(member ?? {}, { lostMs: nowMs });
+      if (isClear && nowMs - losesSinceMs > 2 * LAG_MS && lost.length >= LOST_MIN && isMost(lost.length, most))
+        return `${name} lost ${service}, as ${lost.length} of ${most} nodes whose agent was replaced had before`;
+    }
+    return undefined;
+  }
+
+  /** The nodes of a service whose agent may have, or has, another version than 10 minutes ago. */
+  #changed(service: string) {
+    const { truths, nowMs, termBeganMs } = this.#world;
+    return [...truths.values()].flatMap((truth) => {
+      const member = this.#members.get(service)?.get(truth.uid);
+      if (!member || nowMs - member.lookedMs > LOOKED_MS) return [];
+      const { changedMs = Number.NEGATIVE_INFINITY } = this.#agents.get(truth.uid) ?? {};
+      const isRecent = nowMs - changedMs < CHANGED_FOR_MS - SLACK_MS && nowMs - changedMs > 2 * LAG_MS;
+      const surely = isRecent && changedMs > termBeganMs + 2 * LAG_MS && !isDisputed(this.#world, truth);
+      return [{ member, surely, mayHave: this.#mayHaveChanged(truth) }];
+    });
+  }
+
+  #hear({ uid, said }: NodeTruth): void {
+    const { version, before } = said ?? {};
+    const known = this.#agents.get(uid) ?? { version: before, changedMs: Number.NEGATIVE_INFINITY };
+    const isOther = version !== undefined && known.version !== undefined && version !== known.version;
+    // A version that changes all the time is doubted from the first change on.
+    const isFirst = this.#world.nowMs - known.changedMs > CHANGED_FOR_MS;
+    const changedMs = isOther && isFirst ? this.#world.nowMs : known.changedMs;
+    this.#agents.set(uid, { version: version ?? known.version, changedMs });
+  }
+
+  /** For a new leader, the age of the agent's pod shows it. */
+  #mayHaveChanged(truth: NodeTruth): boolean {
+    const { nowMs } = this.#world;
+    const { changedMs = Number.NEGATIVE_INFINITY } = this.#agents.get(truth.uid) ?? {};
+    return (
+      nowMs - Math.max(changedMs, truth.agentPodCameMs) <= CHANGED_FOR_MS + SLACK_MS || isDisputed(this.#world, truth)
     );
-    return Math.max(0, ...kept.map(({ agent }) => (agent.changedMs ?? 0) + CHANGED_FOR_MS + TICK_MS));
-  }
-
-  #agentOf(truth: NodeTruth, hearing: Hearing): Agent {
-    const { nowMs, termBeganMs, truths } = this.#world;
-    if (truths.size !== this.#nodeCount) this.#unsureUntilMs = nowMs + 2 * LAG_MS;
-    this.#nodeCount = truths.size;
-    const { version, before } = truth.said ?? {};
-    const known = this.#agents.get(truth.uid);
-    if (!known) {
-      this.#unsureUntilMs = Math.max(this.#unsureUntilMs, nowMs + 2 * LAG_MS);
-      // One that came before the first look may have been heard with another version.
-      const isLate = version !== undefined && (truth.agentPodCameMs > termBeganMs || (before ?? version) !== version);
-      const agent = { version, changedMs: isLate ? nowMs : undefined, isSure: false };
-      this.#agents.set(truth.uid, agent);
-      return agent;
-    }
-    const sinceMs = nowMs - (known.changedMs ?? nowMs);
-    if (sinceMs > CHANGED_FOR_MS + TICK_MS) known.changedMs = undefined;
-    const isUnclear = isDisputed(this.#world, truth);
-    // The goodbye of the agent before may be all that was heard of it.
-    const last = known.version ?? before;
-    const isOther = last !== undefined && version !== undefined && version !== last;
-    const isFirst = known.changedMs === undefined;
-    // The change before may not have counted, or may count no longer.
-    const mayBeFirst = isFirst || !known.isSure || sinceMs >= CHANGED_FOR_MS - TICK_MS;
-    if ((isOther || isUnclear) && mayBeFirst) {
-      known.changedMs = nowMs;
-      known.isSure = hearing === 'speaks' && known.version !== undefined && !isUnclear && isFirst;
-    }
-    if (version !== known.version && before !== known.version) known.skippedMs = nowMs;
-    known.version = version ?? known.version;
-    return known;
-  }
-
-  #memoryOf({ uid }: NodeTruth, { service, hearing, hasPod, check }: Seen, agent: Agent): Memory {
-    const { nowMs } = this.#world;
-    const nodes = this.#services.get(service) ?? new Map<string, Memory>();
-    this.#services.set(service, nodes);
-    const known = nodes.get(uid);
-    const isSame = known?.check === check && nowMs - known.lookedMs <= LOOKED_MS && hearing === 'speaks';
-    const memory =
-      known && isSame
-        ? known
-        : {
-            agent,
-            states: STATES,
-            wasReady: undefined,
-            hasPod,
-            check,
-            lookedMs: nowMs,
-            unsureUntilMs: nowMs + 2 * LAG_MS,
-          };
-    nodes.set(uid, memory);
-    if (memory.hasPod !== hasPod) memory.unsureUntilMs = nowMs + 2 * LAG_MS;
-    Object.assign(memory, { hasPod, lookedMs: nowMs });
-    return memory;
-  }
-
-  #statesAfter(memory: Memory, { service, verdict, isUnseen }: Seen): readonly State[] {
-    const { agent, states, wasReady, unsureUntilMs } = memory;
-    const { nowMs } = this.#world;
-    if (agent.changedMs === undefined) return ['none'];
-    const isUnsure = nowMs < unsureUntilMs;
-    if (verdict === 'open' || agent.skippedMs === nowMs) return STATES;
-    if (verdict === 'unknown') return looked(states);
-    if (!isUnseen) return isUnsure ? STATES : ['seen'];
-    if (wasReady === false && !isUnsure) return looked(states);
-    const before = states.filter((each) => each === 'lost' || each === 'kept');
-    if (before.length === states.length) return states;
-    const { surely, perhaps } = this.#lostByMost(memory, service);
-    const isClear = wasReady === true && !isUnsure;
-    if (surely && agent.isSure && isClear && before.length === 0) return ['kept'];
-    const may = { none: false, seen: !isClear, lost: true, kept: perhaps || before.includes('kept') };
-    return STATES.filter((each) => may[each]);
-  }
-
-  /** Whether most of the changed nodes lost the service, the node of `memory` counted among them. */
-  #lostByMost(memory: Memory, service: string): { surely: boolean; perhaps: boolean } {
-    const count = { lost: 0, mayBeLost: 0, size: 1, maySize: 1 };
-    for (const { uid } of this.#world.truths.values()) {
-      const each = this.#services.get(service)?.get(uid);
-      if (!each || each === memory || each.agent.changedMs === undefined) continue;
-      const isSure = this.#isCounted(each);
-      const isLost = (state: State) => state === 'lost' || state === 'kept';
-      if (isSure && each.states.every(isLost)) count.lost += 1;
-      if (each.states.some(isLost)) count.mayBeLost += 1;
-      if (isSure && !each.states.includes('none')) count.size += 1;
-      if (each.states.some((state) => state !== 'none')) count.maySize += 1;
-    }
-    const isMost = (lost: number, size: number) => lost >= LOST_MIN && 100 * lost >= LOST_PERCENT * size;
-    const isUnsure = this.#world.nowMs < this.#unsureUntilMs;
-    return {
-      surely: !isUnsure && isMost(count.lost, count.maySize),
-      perhaps: isUnsure || isMost(count.mayBeLost, count.size),
-    };
-  }
-
-  /** Whether the coordinator surely counts it among the changed nodes, in this state. */
-  #isCounted({ agent, lookedMs, unsureUntilMs }: Memory): boolean {
-    const { nowMs } = this.#world;
-    const forMs = nowMs - (agent.changedMs ?? Number.NEGATIVE_INFINITY);
-    const isOver = forMs > CHANGED_FOR_MS - TICK_MS;
-    return agent.isSure && !isOver && nowMs >= unsureUntilMs && nowMs - lookedMs <= LOOKED_MS;
   }
 }
 
-/** The states once the agent has said something. */
-function looked(states: readonly State[]): readonly State[] {
-  return STATES.filter(
-    (each) => each !== 'none' && (states.includes(each) || (each === 'seen' && states.includes('none'))),
-  );
-}
-
-/** What is kept counts as ready, so that its withdrawal is news once it is no longer kept. */
-function wasReadyAfter({ states, wasReady }: Memory, { verdict, isUnseen }: Seen): boolean | undefined {
-  if (verdict === 'open') return undefined;
-  if (verdict === 'unknown') return wasReady;
-  if (!isUnseen) return verdict === 'ready';
-  if (states.length > 1) return undefined;
-  return states[0] === 'kept';
+function isMost(lost: number, of: number): boolean {
+  return lost >= LOST_MIN && 100 * lost >= LOST_PERCENT * of;
 }

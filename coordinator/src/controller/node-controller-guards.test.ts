@@ -270,6 +270,7 @@ describe('agents that were replaced, and no longer see a service whose pods are 
     };
     const replace = () => {
       for (const name of nodes) report(name, '1', true);
+      fleet.tick();
       for (const name of nodes) report(name, '2', true);
       for (const name of nodes) report(name, '2', false);
     };

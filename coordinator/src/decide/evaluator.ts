@@ -48,17 +48,18 @@ export type Observation = {
 
 /** The memory of one term that decisions depend on. Each term begins with a new one. */
 class Memory {
-  readonly observer = new ObserverGuard();
+  readonly observer: ObserverGuard;
   readonly texts = new ConditionTexts();
   readonly blastRadius: BlastRadius;
   readonly readiness: ReadinessTracker;
   readonly gates: GateWaits;
   readonly taints: TaintBudget;
 
-  constructor({ fleet, services, startupGate, massWithdrawalDelayMs, factLabels, rules }: EvaluatorOptions) {
+  constructor({ fleet, services, startupGate, massWithdrawalDelayMs, factLabels, rules, clock }: EvaluatorOptions) {
     const nodesWith = (label: string) =>
       fleet.nodes().flatMap(({ name, labels }) => (labels[label] === undefined ? [] : name));
     this.blastRadius = new BlastRadius(massWithdrawalDelayMs, nodesWith);
+    this.observer = new ObserverGuard(() => fleet.freshness.isKnown, clock.monotonic());
     this.readiness = new ReadinessTracker({
       services,
       observer: this.observer,

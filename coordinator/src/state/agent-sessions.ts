@@ -132,6 +132,11 @@ export class AgentSessions {
     return this.#counts?.id;
   }
 
+  /** When the pod of the boot that counts was made, by the wall clock. */
+  get speakerBornMs(): number | undefined {
+    return this.#counts?.bornMs;
+  }
+
   /** The reply to a boot tells it of these services, and of no others. The very same list is the same news. */
   tell(id: string, podUid: string | undefined, services: readonly ServiceToProbe[], nowMs: number): void {
     const boot = this.#find(id, podUid);

@@ -329,6 +329,7 @@ export class Fleet {
       heardMs: record.presence.heardMs,
       services: reports,
       agentVersion: sessions.content && (sessions.content.version ?? ''),
+      agentBornMs: sessions.speakerBornMs,
       pods: this.servicePods.on(name),
       podsKnown: (namespace) => this.servicePods.knows(namespace),
       csiNode: this.csiNodes.known ? (this.csiNodes.of(name) ?? 'none') : 'unknown',

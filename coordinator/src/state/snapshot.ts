@@ -33,6 +33,8 @@ export type NodeSnapshot = {
   services: ReadonlyMap<string, ServiceReport>;
   /** Of the agent that reported last, empty where it does not tell; `undefined` while none has spoken to this replica. */
   agentVersion: string | undefined;
+  /** When the pod of that agent was made, by the wall clock, as far as that is known. */
+  agentBornMs?: number | undefined;
   ownedAnnotations: ReadonlySet<string>;
   /** Labels that rollcall applied, or lists and that have no owner, and which of them another manager owns as well. */
   ownedLabels: ReadonlySet<string>;

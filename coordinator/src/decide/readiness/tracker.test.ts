@@ -16,7 +16,7 @@ function tracked(services: readonly Service[] = [WS_DAEMON_SERVICE]) {
   const tracker = new ReadinessTracker({
     services: () => inForce.services,
     observer: {
-      sees: (_node, version) => observer.seen.push(version),
+      sees: (_node, { version }) => observer.seen.push(version),
       heldUntilMs: ({ sighting }) => (sighting === 'lost' ? observer.untilMs : undefined),
       record: ({ sighting }) => observer.sightings.push(sighting),
     },
@@ -141,7 +141,7 @@ describe('a service that an agent no longer sees', () => {
     expect(judge({}, false).state).toBe('not-ready');
     judge({});
     expect(judge({ pods: [pod({ ready: false })] }, false).state).toBe('not-ready');
-    expect(observer.sightings).toEqual(['unchanged', 'settled', 'settled']);
+    expect(observer.sightings).toEqual(['gone', 'settled', 'settled']);
   });
 
   test('is not held where something else than the agent speaks against it', () => {

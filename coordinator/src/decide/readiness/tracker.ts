@@ -9,7 +9,14 @@ import { lifecycleOf } from '../../state/observed-conditions.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { hasStarted, startedGeneration, startedServices, wasReady } from '../../state/started-services.ts';
 import { type GraceMemory, Graces, NOTHING_PASSED } from './grace.ts';
-import { hasReadyPod, judgeService, type Observer, type ServiceVerdict, type Sighting } from './verdict.ts';
+import {
+  hasReadyPod,
+  judgeService,
+  type Observer,
+  type ServiceVerdict,
+  type Sighting,
+  type SpeakingAgent,
+} from './verdict.ts';
 
 /** The state of a service on a node, as it is published. */
 export type ServiceReadiness = ServiceVerdict & {
@@ -62,6 +69,9 @@ function maybeNotFor(why: string): ServiceVerdict {
     cause: 'unknown',
   };
 }
+
+/** An agent that comes so soon after its Node replaces none. */
+const FIRST_AGENT_MS = 60_000;
 
 type Memory = {
   /** Its startup deadline is over. */
@@ -151,15 +161,16 @@ export class ReadinessTracker {
     const { observer } = this.#options;
     const nowMs = now.monotonicMs;
     const late: Service[] = [];
-    const { name: node, agentVersion: version } = snapshot;
-    if (version !== undefined) observer.sees(node, version, nowMs);
+    const { name: node } = snapshot;
+    const agent = speakingAgent(snapshot, now);
+    if (agent) observer.sees(node, agent, nowMs);
     const memories = this.#memoriesOf(record, this.#options.services());
     const heldBack: Service[] = [];
     // What became of the checks of a service is not seen where it does not belong.
     const judged = new Set(judgements.map(({ service }) => service.name));
     for (const [name, memory] of memories) if (!judged.has(name)) memory.graces = NOTHING_PASSED;
     for (const { service, sighting, next, shown, leftMs: left } of judgements) {
-      observer.record({ node, version, service: service.name, sighting }, nowMs);
+      observer.record({ node, agent, service: service.name, sighting }, nowMs);
       const memory = Object.assign(memories.get(service.name) ?? next, next);
       memories.set(service.name, memory);
       if (shown.isLate && !memory.isLate) late.push(service);
@@ -213,9 +224,9 @@ export class ReadinessTracker {
     { service, snapshot, now }: { service: Service; snapshot: NodeSnapshot; now: Moment },
   ): Omit<Judgement, 'leftMs'> {
     const { ready, damping, shown: shownBefore, sinceMs } = memory ?? firstMemory(now);
-    const sighting = sightingOf(service, snapshot, { evidence, wasReady: ready === true });
+    const sighting = sightingOf(service, snapshot, { evidence, wasReady: ready });
     const heldUntilMs = this.#options.observer.heldUntilMs(
-      { node: snapshot.name, version: snapshot.agentVersion, service: service.name, sighting },
+      { node: snapshot.name, agent: speakingAgent(snapshot, now), service: service.name, sighting },
       now.monotonicMs,
     );
     const verdict = heldUntilMs === undefined ? evidence : doubted(evidence, heldUntilMs, now);
@@ -246,14 +257,33 @@ function leftMs(
   return createdAtMs + startupDeadlineMs - wallMs;
 }
 
+/** A service that was not judged in this term yet was ready before if the Node shows it. */
 function sightingOf(
   service: Service,
   snapshot: NodeSnapshot,
-  { evidence, wasReady }: { evidence: ServiceVerdict; wasReady: boolean },
+  { evidence, wasReady }: { evidence: ServiceVerdict; wasReady: boolean | undefined },
 ): Sighting {
   const isUnseen = evidence.cause === 'agent' && evidence.state === 'not-ready' && hasReadyPod(service, snapshot);
   if (evidence.state !== 'unknown' && !isUnseen) return 'settled';
-  return isUnseen && wasReady ? 'lost' : 'unchanged';
+  if (!isUnseen || wasReady === false) return 'unchanged';
+  return wasReady || isShownReady(service, snapshot) ? 'lost' : 'gone';
+}
+
+function isShownReady(service: Service, { taints, conditions, ownedLabels, ownedConditions }: NodeSnapshot): boolean {
+  const { label, taint, condition } = service.publish;
+  if (label !== undefined) return ownedLabels.has(label);
+  const isOurs = condition !== undefined && ownedConditions.has(condition);
+  if (isOurs) return conditions?.some(({ type, status }) => type === condition && status === 'True') === true;
+  return taint !== undefined && taints?.some(({ key }) => key === taint.key) === false;
+}
+
+function speakingAgent(
+  { agentVersion: version, agentBornMs = 0, createdAtMs }: NodeSnapshot,
+  now: Moment,
+): SpeakingAgent | undefined {
+  const isFirst = agentBornMs - createdAtMs < FIRST_AGENT_MS;
+  const startedMs = isFirst ? Number.NEGATIVE_INFINITY : now.monotonicMs - (now.wallMs - agentBornMs);
+  return version === undefined ? undefined : { version, startedMs };
 }
 
 function doubted({ reason }: ServiceVerdict, heldUntilMs: number, now: Moment): ServiceVerdict {

@@ -77,18 +77,21 @@ export function hasReadyPod(service: Service, snapshot: NodeSnapshot): boolean {
 }
 
 /**
- * `lost`: the agent has just lost a service whose pod is Ready. `unchanged`: it did not see it before either, or does not
- * know. `settled`: the service is ready, or the agent is not the cause why it is not.
+ * `lost`: the agent no longer sees a service whose pod is Ready. `gone`: nor did the term before. `unchanged`: it did not
+ * see it before either, or does not know. `settled`: the service is ready, or the agent is not the cause why it is not.
  */
-export type Sighting = 'lost' | 'unchanged' | 'settled';
+export type Sighting = 'lost' | 'gone' | 'unchanged' | 'settled';
 
-/** A sighting of a service on a node, as reported by an agent of this version. */
-export type Sighted = { node: string; version: string | undefined; service: string; sighting: Sighting };
+/** `version`: empty where it does not tell. `startedMs`: when its pod was made, by the monotonic clock, if it may have replaced one. */
+export type SpeakingAgent = { version: string; startedMs: number };
+
+/** A sighting of a service on a node, as reported by this agent. */
+export type Sighted = { node: string; agent: SpeakingAgent | undefined; service: string; sighting: Sighting };
 
 /** Doubts what agents say of services. */
 export type Observer = {
-  /** Records the version of the agent that reports for a node; the empty string for one without a version. */
-  sees(node: string, version: string, nowMs: number): void;
+  /** Records the agent that reports for a node. */
+  sees(node: string, agent: SpeakingAgent, nowMs: number): void;
   /** Until when a loss of the service on the node is held, if so, by the monotonic clock. Changes nothing. */
   heldUntilMs(sighted: Sighted, nowMs: number): number | undefined;
   record(sighted: Sighted, nowMs: number): void;
