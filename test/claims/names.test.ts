@@ -7,6 +7,7 @@ import { ERROR_CODES } from '@rollcall/common/error-codes.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { registerCoordinatorMetrics } from '@rollcall/coordinator/app/metrics.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
+import { OTHER_POOL } from '@rollcall/coordinator/subscribers/status/set-status.ts';
 import { expect, test } from 'vitest';
 import { ALERTS } from '../generate/monitoring/alerts.ts';
 import { isTestCode, ROOT, repositoryFiles } from '../tidy/sources.ts';
@@ -120,10 +121,13 @@ test('Events, all of which are listed', () => {
         name,
       ),
     )
-    .flatMap(({ text }) => [...text.matchAll(/(?:type: '(?:Normal|Warning)', |^ {4})reason: '([A-Z][A-Za-z]+)'/gm)])
+    .flatMap(({ text }) => [
+      ...text.matchAll(/(?:type: '(?:Normal|Warning)', |^ {4})reason: '([A-Z][A-Za-z]+)'/gm),
+      ...text.matchAll(/const reason = .* \? '([A-Z][A-Za-z]+)' : OTHER_POOL/g),
+    ])
     .map(([, reason = '']) => reason);
-  const reasons = [...new Set(recorded)].sort();
-  expect(reasons.length).toBeGreaterThanOrEqual(11);
+  const reasons = [...new Set([...recorded, OTHER_POOL])].sort();
+  expect(reasons.length).toBeGreaterThanOrEqual(12);
   const named = [...page.matchAll(/^\| `([A-Za-z]+)` \|/gm)].map(([, reason = '']) => reason);
   expect(named.sort()).toEqual(reasons);
 });
