@@ -88,7 +88,7 @@ export function started(
   const told: (readonly SkippedKey[])[] = [];
   const contests: (readonly ContestedKey[])[] = [];
   const registry = new Registry();
-  let [reads, planned, rests] = [0, 0, 0];
+  let [reads, wholeReads, planned, rests] = [0, 0, 0, 0];
   let plan: NodePlan | undefined = { node: NODE, ...parts };
   const PART = { withdraw: 'withdrawal', taints: 'taints', set: 'set', conditions: 'conditions' } as const;
   const send = async (_node: unknown, write: Write, { rehearsal = false } = {}): Promise<WriteOutcome> => {
@@ -104,8 +104,9 @@ export function started(
   };
   const writer = {
     send,
-    read: async () => {
+    read: async (_name: string, { whole = false } = {}) => {
       reads += 1;
+      if (whole) wholeReads += 1;
       return managedFields && { metadata: { ...NODE, managedFields } };
     },
   } as unknown as NodeWriter;
@@ -161,6 +162,7 @@ export function started(
     told,
     contests,
     reads: () => reads,
+    wholeReads: () => wholeReads,
     rests: () => rests,
     planned: () => planned,
     skipped,
