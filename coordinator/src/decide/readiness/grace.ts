@@ -13,18 +13,23 @@ export const NOTHING_PASSED: GraceMemory = new Map();
 
 /** Lets checks with a grace pass for so long after they began to fail, in one evaluation of a service on a node. */
 export class Graces {
-  readonly #before: GraceMemory;
-  /** All checks passed, by what the term before published. */
-  readonly #haveAllPassed: boolean;
-  /** What to remember. */
-  readonly next = new Map<string, number | undefined>();
+  /** `undefined` at the first evaluation in this term: then what the term before published tells. */
+  readonly #before: GraceMemory | undefined;
+  readonly #haveAllPassed: () => boolean;
+  /** Most services have no check with a grace, and no memory on any node. */
+  #next: Map<string, number | undefined> | undefined;
   /** When the first grace ends that counts now, by the monotonic clock. */
   endMs = Number.POSITIVE_INFINITY;
 
   /** `before`: what was remembered in this term; `undefined` at the first evaluation in it. */
   constructor(before: GraceMemory | undefined, service: Service, snapshot: NodeSnapshot) {
-    this.#before = before ?? NOTHING_PASSED;
-    this.#haveAllPassed = before === undefined && isShownReady(service, snapshot);
+    this.#before = before;
+    this.#haveAllPassed = () => before === undefined && isShownReady(service, snapshot);
+  }
+
+  /** What to remember. */
+  get next(): GraceMemory {
+    return this.#next ?? NOTHING_PASSED;
   }
 
   /** `isOfAny`: one of several of which one has to pass, so that what was published does not tell that this one passed. */
@@ -32,11 +37,12 @@ export class Graces {
     const graceMs = graceOf(check);
     if (graceMs === undefined) return verdict;
     const key = textOf(check);
-    if (verdict.state === 'ready') this.next.set(key, undefined);
-    const hasPassed = this.#before.has(key) || (this.#haveAllPassed && !isOfAny);
+    this.#next ??= new Map();
+    if (verdict.state === 'ready') this.#next.set(key, undefined);
+    const hasPassed = this.#before?.has(key) || (!isOfAny && this.#haveAllPassed());
     if (verdict.state === 'ready' || !hasPassed) return verdict;
-    const failingMs = this.#before.get(key) ?? (verdict.state === 'unknown' ? undefined : now.monotonicMs);
-    this.next.set(key, failingMs);
+    const failingMs = this.#before?.get(key) ?? (verdict.state === 'unknown' ? undefined : now.monotonicMs);
+    this.#next.set(key, failingMs);
     if (verdict.state === 'unknown' || failingMs === undefined) return verdict;
     const endMs = failingMs + graceMs;
     if (now.monotonicMs >= endMs) return verdict;

@@ -71,10 +71,7 @@ export function tallyById(devices: readonly DeviceReport[], id: string): Tallied
 }
 
 function withId(devices: readonly DeviceReport[], id: string): readonly DeviceReport[] {
-  const [bus = '', vendor, rest] = id.split(':');
-  const [, vendorId, classOfVendor] = /^(\w+)(?:@(\w+))?$/.exec(vendor ?? '') ?? [];
-  const [, deviceId, classOfDevice] = /^(\w+)(?:@(\w+))?$/.exec(rest ?? '') ?? [];
-  const classId = classOfVendor ?? classOfDevice;
+  const [, bus, vendorId, deviceId, classId] = /^(\w+):(\w+)(?::(\w+))?(?:@(\w+))?$/.exec(id) ?? [];
   const own = devices.filter(
     ({ bus: on, attributes }) =>
       on === bus &&
