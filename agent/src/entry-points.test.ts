@@ -9,7 +9,7 @@ import { parseResolvConf } from './host-lookup.ts';
 import { deviceOf, parseMountinfo } from './path-turns.ts';
 import { decodeHeaders, FIELD_LIST_BYTES_MAX } from './probes/hpack.ts';
 import { encodeFrame, FLAG, FRAME } from './probes/http2-frames.ts';
-import { PROBE_KINDS } from './probes/kinds.ts';
+import { PROBES } from './probes/kinds.ts';
 import { decodeFields } from './probes/protobuf.ts';
 import { openLineFor, probeOf } from './probes/testing/ask-once.ts';
 import { within } from './probes/testing/limits.ts';
@@ -217,7 +217,7 @@ const ANSWERS: Readonly<Record<string, Readonly<Record<string, Buffer>> | string
 };
 
 it('every kind of probe is in the list', () => {
-  expect(Object.keys(ANSWERS).sort()).toEqual(PROBE_KINDS.map(({ kind }) => kind).sort());
+  expect(Object.keys(ANSWERS).sort()).toEqual(PROBES.map(({ kind }) => kind).sort());
 });
 
 const CASES = Object.entries(ANSWERS).flatMap(([kind, answers]) =>

@@ -1,4 +1,4 @@
-import { PROBE_KINDS } from '@rollcall/agent/probes/kinds.ts';
+import { PROBES } from '@rollcall/agent/probes/kinds.ts';
 import { VERSION } from '@rollcall/common/version.ts';
 import { REPORT_AUDIENCE } from '@rollcall/common/well-known.ts';
 import { VERSIONS } from '../versions/versions.ts';
@@ -22,7 +22,7 @@ const authorityMonths = Math.round(
 );
 
 const PATHS: Readonly<Record<string, string>> = { unix: 'a `unix` socket', file: 'a `file`' };
-const kinds = PROBE_KINDS.map(({ kind }) => PATHS[kind] ?? `\`${kind}\``).join(', ');
+const kinds = PROBES.map(({ kind }) => PATHS[kind] ?? `\`${kind}\``).join(', ');
 
 const value = (name: string) => String(FLAT_VALUES.get(name)).replace(/(\d)(Mi|Gi)$/, '$1 $2B');
 const requests = (program: string, between = ', ', kind = 'requests') =>
@@ -60,7 +60,7 @@ export const OVERVIEW: Claims = {
     `pod/POD ${value('agent.port')}`,
     `tried again after ${seconds('coordinator/src/write/skipped-keys.ts', 'REFUSED_FIRST_MS')} s`,
   ],
-  'packages/docs/reference/probes.md': PROBE_KINDS.map(({ kind }) => `\n| \`${kind}\` | `),
+  'packages/docs/reference/probes.md': PROBES.map(({ kind }) => `\n| \`${kind}\` | `),
   'packages/docs/reference/sizing.md': [
     `| ${resources('agent')} |`,
     `| ${resources('coordinator')} |`,

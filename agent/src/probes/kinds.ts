@@ -1,4 +1,4 @@
-import { PROBE_KINDS as DESCRIPTIONS } from '@rollcall/common/checks/check-kinds.ts';
+import { PROBE_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { problemIn, readBy } from '@rollcall/common/checks/schema.ts';
 import type { ProbeSpec } from '@rollcall/common/report.ts';
 import { VERSION } from '@rollcall/common/version.ts';
@@ -16,7 +16,7 @@ import type { ProbeKind } from './types.ts';
 import { unix } from './unix-probe.ts';
 
 /** Every kind of probe that this agent knows. */
-export const PROBE_KINDS: readonly ProbeKind[] = [
+export const PROBES: readonly ProbeKind[] = [
   tcp,
   tls,
   http2,
@@ -38,8 +38,8 @@ const NO_PROBE: ProbeSpec = { kind: '' };
  */
 export function readProbe(spec: ProbeSpec = NO_PROBE): { kind: ProbeKind; settings: object } | string {
   const { kind: name, caBundle, ...given } = spec;
-  const kind = PROBE_KINDS.find((each) => each.kind === name);
-  const schema = kind && DESCRIPTIONS[kind.kind]?.schema;
+  const kind = PROBES.find((each) => each.kind === name);
+  const schema = kind && PROBE_KINDS[kind.kind]?.schema;
   if (!schema) return `version ${VERSION} of the agent has no probe of the kind ${name}`;
   const { properties = {}, required = [] } = schema;
   // The port may come with a target. What is in a bundle, TLS reads; here its name alone is checked.

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
-import { PROBE_KINDS } from '@rollcall/agent/probes/kinds.ts';
-import { CHECK_KINDS, PROBE_KINDS as DESCRIBED } from '@rollcall/common/checks/check-kinds.ts';
+import { PROBES } from '@rollcall/agent/probes/kinds.ts';
+import { CHECK_KINDS, PROBE_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { observeNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -132,7 +132,7 @@ test('the CRDs have no empty properties, which the API server drops: appliers of
 });
 
 test('the agent can make every probe that is described, and the coordinator knows each kind of check and no other', () => {
-  expect(PROBE_KINDS.map(({ kind }) => kind)).toEqual(Object.keys(DESCRIBED));
+  expect(PROBES.map(({ kind }) => kind)).toEqual(Object.keys(PROBE_KINDS));
   const metadata = { name: 'a', uid: 'u', resourceVersion: '1' };
   const unknownOf = (kind: string) =>
     observeNodeService({ metadata, spec: { checks: [{ name: 'c', [kind]: { other: 1 } }] } }).unknownField;
