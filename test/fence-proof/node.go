@@ -201,7 +201,7 @@ func (u *universe) addRequest(facts requestFacts) choice {
 	}
 	hasNew := facts.operation == "CREATE" || facts.operation == "UPDATE"
 	hasOld := facts.operation == "DELETE" || facts.operation == "UPDATE"
-	u.requests = append(u.requests, request{hasNew: hasNew, hasOld: hasOld, cel: common.SchemalessTypedToVal(review), facts: facts})
+	u.requests = append(u.requests, request{hasNew: hasNew, hasOld: hasOld, cel: copyOf(common.SchemalessTypedToVal(review)), facts: facts})
 	return choice(len(u.requests) - 1)
 }
 
