@@ -134,6 +134,9 @@ async function floodOf(kinds: readonly FloodKind[], scene: Scene): Promise<Measu
   const flood = new Helper<FloodQuestion, FloodSummary | undefined>(PROGRAM);
   const stolen = { node: victim, token: lab.fleet.tokenOf(victim) };
   const urls = { reportsUrl, healthUrl, consoleUrl, extenderUrl, agentHealthUrl: agent.healthUrl };
+  // Who attacks is too busy to tell when an answer came.
+  const asker = new Helper<FloodQuestion, FloodSummary | undefined>(PROGRAM);
+  await asker.ask({ ask: 'begin', options: { ...urls, stolen, kinds: [] } });
   await flood.ask({ ask: 'begin', options: { ...urls, stolen, kinds } });
   const goneMs: number[] = [];
   await lab.during(`${name} for ${idleSeconds} s`, async (update) => {
@@ -150,9 +153,9 @@ async function floodOf(kinds: readonly FloodKind[], scene: Scene): Promise<Measu
   const seconds = (performance.now() - startMs) / 1000;
   const after = await processUsage(pid);
   const [peakMiB = 0, agentPeakMiB = 0] = await peaks();
-  const result = await flood.ask({ ask: 'end' });
-  await flood.stop();
-  if (!result) throw new Error('The flood had not begun');
+  const [result, health] = await Promise.all([flood.ask({ ask: 'end' }), asker.ask({ ask: 'end' })]);
+  await Promise.all([flood.stop(), asker.stop()]);
+  if (!result || !health) throw new Error('The flood had not begun');
   const counts = await crowd.counts();
   const withdrawn = lab.ready.withdrawn.slice(withdrawnBefore).filter((node) => !falling.has(node));
   const cpu = (after.cpuMs - before.cpuMs) / seconds / 10;
@@ -161,10 +164,10 @@ async function floodOf(kinds: readonly FloodKind[], scene: Scene): Promise<Measu
     { what: 'honest reports that were not taken', value: counts.refused - refusedBefore, unit: '', exactly: 0 },
     { what: 'agents that were not heard', value: names.length - counts.heard, unit: '', exactly: 0 },
     { what: 'TokenReviews', value: (await lab.tokenReviews()) - reviewsBefore, unit: '', exactly: 0 },
-    { what: 'answers of /healthz that were none or bad', value: result.unhealthy, unit: '', exactly: 0 },
+    { what: 'answers of /healthz that were none or bad', value: health.unhealthy, unit: '', exactly: 0 },
     { what: 'a service fell → its label is gone, p50', value: quantile(goneMs, 0.5), unit: 'ms' },
     { what: 'a service fell → its label is gone, p99', value: quantile(goneMs, 0.99), unit: 'ms', atMost: 1000 },
-    { what: 'slowest answer of /healthz', value: result.healthMs, unit: 'ms', atMost: HEALTH_MS_MAX },
+    { what: 'slowest answer of /healthz', value: health.healthMs, unit: 'ms', atMost: HEALTH_MS_MAX },
     { what: 'resident memory of the coordinator, peak', value: peakMiB, unit: 'MiB', atMost: MEMORY_MIB_MAX },
     { what: 'resident memory of an agent, peak', value: agentPeakMiB, unit: 'MiB', atMost: AGENT_MEMORY_MIB_MAX },
     { what: 'agents that ended', value: agent.running() ? 0 : 1, unit: '', exactly: 0 },
