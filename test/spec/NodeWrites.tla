@@ -1,7 +1,7 @@
 ----------------------------- MODULE NodeWrites -----------------------------
 (***************************************************************************)
 (* The leader writes the label and the taint of one service to its Nodes.  *)
-(* Requests are executed late, answers are the watch is behind, and  *)
+(* Requests are executed late, answers are lost, the watch is behind, and  *)
 (* another replica takes over. Lease.tla shows what Fenced assumes here:   *)
 (* no request of an old term takes effect once a new term writes.          *)
 (* Times are ticks. Every action but Tick takes no time.                   *)
@@ -30,8 +30,7 @@ VARIABLES
   know,   \* what the leader knows of the service on each Node: "ready", "failing", "unknown"
   node,   \* the Node: [label, taint]
   view,   \* the Node as the leader has observed it
-  log,    \* states of the Node that the watch has not shown yet
-  age,    \* ticks for which the oldest of them waits
+  log,    \* states of the Node that the watch has not shown yet, and for how many ticks each waits: [state, age]
   out,    \* the request that the leader waits for
   ghosts, \* requests that the leader has given up, and that the API server may still execute
   mute,   \* ticks until the API server has given up a request that adds a taint, and was not answered
@@ -41,7 +40,7 @@ VARIABLES
   lie,    \* ticks for which the leader has known that the label is wrong, without a fault that explains it
   bare    \* a label took effect on a Node without the taint that it was sent for
 
-vars == <<know, node, view, log, age, out, ghosts, mute, held, pause, barred, lie, bare>>
+vars == <<know, node, view, log, out, ghosts, mute, held, pause, barred, lie, bare>>
 
 Known == {"ready", "failing", "unknown"}
 None == [kind |-> "none"]
@@ -52,7 +51,6 @@ Init ==
   /\ node \in [Nodes -> {[label |-> FALSE, taint |-> FALSE]}]
   /\ view = node
   /\ log = [n \in Nodes |-> <<>>]
-  /\ age = [n \in Nodes |-> 0]
   /\ out = [n \in Nodes |-> None]
   /\ ghosts = [n \in Nodes |-> {}]
   /\ mute = [n \in Nodes |-> 0]
@@ -102,10 +100,10 @@ Send(n) ==
            srv |-> T + D,
            taint |-> view[n].taint,
            guarded |-> kind = "set" /\ know[n] # "ready",
-           same |-> TRUE,
+           newer |-> 0,
            phase |-> "sent"]]
      /\ held' = [held EXCEPT ![n] = IF Places /\ kind = "close" /\ @ = "no" THEN "yes" ELSE @]
-  /\ UNCHANGED <<know, node, view, log, age, ghosts, mute, pause, barred, lie, bare>>
+  /\ UNCHANGED <<know, node, view, log, ghosts, mute, pause, barred, lie, bare>>
 
 (* Nothing has to be written. Whether the lost request closed the Node is known once the API server has given it up and *)
 (* the Node was read after that.                                                                                        *)
@@ -117,8 +115,7 @@ Rest(n) ==
   /\ IF ReadsBeforeRest
      THEN /\ view' = [view EXCEPT ![n] = node[n]]
           /\ log' = [log EXCEPT ![n] = <<>>]
-          /\ age' = [age EXCEPT ![n] = 0]
-     ELSE UNCHANGED <<view, log, age>>
+     ELSE UNCHANGED <<view, log>>
   /\ UNCHANGED <<know, node, out, ghosts, mute, pause, barred, lie, bare>>
 
 -----------------------------------------------------------------------------
@@ -136,7 +133,7 @@ After(state, kind) ==
 (* Takes effect on the Node, and is to be shown by the watch. A label that goes ends the lie; a late request may set it again. *)
 Changed(n, state) ==
   /\ node' = [node EXCEPT ![n] = state]
-  /\ log' = [log EXCEPT ![n] = IF state = node[n] THEN @ ELSE Append(@, state)]
+  /\ log' = [log EXCEPT ![n] = IF state = node[n] THEN @ ELSE Append(@, [state |-> state, age |-> 0])]
   /\ lie' = [lie EXCEPT ![n] = IF state.label THEN @ ELSE 0]
 
 Bare(n, r) == Gate /\ r.guarded /\ ~node[n].taint /\ ~node[n].label
@@ -149,8 +146,8 @@ Execute(n) ==
      IN
      /\ Changed(n, state)
      /\ bare' = (bare \/ (Applies(n, r) /\ Bare(n, r)))
-     /\ out' = [out EXCEPT ![n].phase = IF Applies(n, r) THEN "applied" ELSE "stale", ![n].same = TRUE]
-  /\ UNCHANGED <<know, view, age, ghosts, mute, held, pause, barred>>
+     /\ out' = [out EXCEPT ![n].phase = IF Applies(n, r) THEN "applied" ELSE "stale", ![n].newer = 0]
+  /\ UNCHANGED <<know, view, ghosts, mute, held, pause, barred>>
 
 ExecuteGhost(n) ==
   \E g \in ghosts[n] :
@@ -159,8 +156,8 @@ ExecuteGhost(n) ==
     /\ Changed(n, state)
     /\ bare' = (bare \/ (Applies(n, g) /\ Bare(n, g)))
     /\ ghosts' = [ghosts EXCEPT ![n] = @ \ {g}]
-    /\ out' = IF state # node[n] /\ ~Idle(n) THEN [out EXCEPT ![n].same = FALSE] ELSE out
-    /\ UNCHANGED <<know, view, age, mute, held, pause, barred>>
+    /\ out' = IF state # node[n] /\ ~Idle(n) /\ out[n].phase # "sent" THEN [out EXCEPT ![n].newer = @ + 1] ELSE out
+    /\ UNCHANGED <<know, view, mute, held, pause, barred>>
 
 (* An admission policy refuses the taint. *)
 Refuse(n) ==
@@ -169,20 +166,19 @@ Refuse(n) ==
   /\ out[n].phase = "sent"
   /\ out' = [out EXCEPT ![n] = None]
   /\ barred' = [barred EXCEPT ![n] = TRUE]
-  /\ UNCHANGED <<know, node, view, log, age, ghosts, mute, held, pause, lie, bare>>
+  /\ UNCHANGED <<know, node, view, log, ghosts, mute, held, pause, lie, bare>>
 
-(* The answer arrives. What is newer than it is still to be shown by the watch. *)
+(* The answer arrives with the Node as the request left it, unless the watch has shown a newer one. *)
 Answer(n) ==
   /\ out[n].kind # "none"
   /\ out[n].phase \in {"applied", "stale"}
   /\ LET isApplied == out[n].phase = "applied"
-         isLatest == out[n].same
+         shown == Len(log[n]) - out[n].newer
      IN
-     /\ view' = IF isApplied
-                THEN [view EXCEPT ![n] = IF isLatest THEN node[n] ELSE After(@, out[n].kind)]
-                ELSE view
-     /\ log' = IF isApplied THEN [log EXCEPT ![n] = IF isLatest THEN <<>> ELSE <<node[n]>>] ELSE log
-     /\ age' = IF isApplied THEN [age EXCEPT ![n] = 0] ELSE age
+     /\ IF isApplied /\ shown > 0
+        THEN /\ view' = [view EXCEPT ![n] = log[n][shown].state]
+             /\ log' = [log EXCEPT ![n] = SubSeq(@, shown + 1, Len(@))]
+        ELSE UNCHANGED <<view, log>>
      /\ pause' = [pause EXCEPT ![n] = ~isApplied]
      /\ held' = [held EXCEPT ![n] = IF @ = "doubt" THEN @ ELSE "no"]
   /\ out' = [out EXCEPT ![n] = None]
@@ -203,14 +199,13 @@ GiveUp(n) ==
      /\ lie' = IF r.kind = "withdraw" THEN [lie EXCEPT ![n] = 0] ELSE lie
   /\ pause' = [pause EXCEPT ![n] = TRUE]
   /\ out' = [out EXCEPT ![n] = None]
-  /\ UNCHANGED <<know, node, view, log, age, barred, bare>>
+  /\ UNCHANGED <<know, node, view, log, barred, bare>>
 
 Show(n) ==
   /\ Watches
   /\ log[n] # <<>>
-  /\ view' = [view EXCEPT ![n] = Head(log[n])]
+  /\ view' = [view EXCEPT ![n] = Head(log[n]).state]
   /\ log' = [log EXCEPT ![n] = Tail(@)]
-  /\ age' = [age EXCEPT ![n] = 0]
   /\ pause' = [pause EXCEPT ![n] = FALSE]
   /\ UNCHANGED <<know, node, out, ghosts, mute, held, barred, lie, bare>>
 
@@ -221,14 +216,13 @@ Learn(n) ==
   \E k \in Known \ {know[n]} :
     /\ know' = [know EXCEPT ![n] = k]
     /\ lie' = [lie EXCEPT ![n] = 0]
-    /\ UNCHANGED <<node, view, log, age, out, ghosts, mute, held, pause, barred, bare>>
+    /\ UNCHANGED <<node, view, log, out, ghosts, mute, held, pause, barred, bare>>
 
 (* Another replica leads. Its watches are current before it decides, and it knows nothing of what was in flight. *)
 TakeOver ==
   /\ know' = [n \in Nodes |-> "unknown"]
   /\ view' = node
   /\ log' = [n \in Nodes |-> <<>>]
-  /\ age' = [n \in Nodes |-> 0]
   /\ out' = [n \in Nodes |-> None]
   /\ ghosts' = [n \in Nodes |->
        IF Fenced THEN {} ELSE ghosts[n] \cup (IF ~Idle(n) /\ out[n].phase = "sent" THEN {Ghost(out[n])} ELSE {})]
@@ -245,7 +239,7 @@ Less(x) == IF x = 0 THEN 0 ELSE x - 1
 Tick ==
   /\ \A n \in Nodes :
        /\ ~Idle(n) => out[n].left > 0
-       /\ Watches /\ log[n] # <<>> => age[n] < W
+       /\ Watches /\ log[n] # <<>> => Head(log[n]).age < W
        /\ Idle(n) /\ ~pause[n] => Step(n) = "none"
        /\ ~MayRest(n)
   /\ out' = [n \in Nodes |->
@@ -253,14 +247,14 @@ Tick ==
   /\ ghosts' = [n \in Nodes |->
        IF Timeouts THEN {[g EXCEPT !.srv = @ - 1] : g \in {h \in ghosts[n] : h.srv > 0}} ELSE ghosts[n]]
   /\ mute' = [n \in Nodes |-> Less(mute[n])]
-  /\ age' = [n \in Nodes |-> IF log[n] = <<>> THEN 0 ELSE IF age[n] < W THEN age[n] + 1 ELSE W]
+  /\ log' = [n \in Nodes |-> [i \in DOMAIN log[n] |-> [log[n][i] EXCEPT !.age = IF @ < W THEN @ + 1 ELSE W]]]
   /\ pause' = [n \in Nodes |-> FALSE]
   /\ barred' = [n \in Nodes |-> FALSE]
   /\ lie' = [n \in Nodes |->
        IF ~Gate /\ node[n].label /\ know[n] = "failing"
        THEN IF lie[n] > Bound THEN lie[n] ELSE lie[n] + 1
        ELSE 0]
-  /\ UNCHANGED <<know, node, view, log, held, bare>>
+  /\ UNCHANGED <<know, node, view, held, bare>>
 
 Next ==
   \/ \E n \in Nodes :
