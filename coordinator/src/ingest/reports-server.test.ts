@@ -109,8 +109,11 @@ describe('limits', () => {
     const { port, registry } = await reportsServer({ connectionLimits: { strangersMax: 2, settledMs: 300 } });
     const gauge = () => sample(registry, 'rollcall_coordinator_report_connections');
     const closed: number[] = [];
-    const sockets = [0, 1, 2].map((index) => connect(port, '127.0.0.1').on('close', () => closed.push(index)));
-    await vi.waitFor(async () => expect(await gauge()).toBe(3));
+    const sockets: Socket[] = [];
+    for (const index of [0, 1, 2]) {
+      sockets.push(connect(port, '127.0.0.1').on('close', () => closed.push(index)));
+      await vi.waitFor(async () => expect(await gauge()).toBe(index + 1));
+    }
     expect(closed).toEqual([]);
     expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
     await expect.poll(() => closed.sort()).toEqual([0, 1]);

@@ -1,5 +1,5 @@
 import type { RequestListener, Server } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer, type ListenOptions, type Server as NetServer, type Socket } from 'node:net';
 import { CodedError } from './coded-error.ts';
 import { createHttpServer } from './http-connection.ts';
 
@@ -47,27 +47,58 @@ export async function listen(
   }
 }
 
-function open(server: Server, { host, port }: { host: string; port: number }): Promise<{ host: string; port: number }> {
+/**
+ * Sockets that listen at one address. In each turn of the event loop, Node.js accepts one connection of each: with a single
+ * one, whoever opens connections without end decides how many turns all others wait.
+ */
+const SOCKETS = process.platform === 'linux' ? 16 : 1;
+
+/** What accepts connections for a server, beside its own socket. */
+const helpers = new WeakMap<Server, readonly NetServer[]>();
+
+async function open(server: Server, address: { host: string; port: number }): Promise<{ host: string; port: number }> {
+  if (SOCKETS === 1) return { ...address, port: await openSocket(server, address) };
+  // Alone at first: an address that another process listens at in this way would be shared with it.
+  if (address.port !== 0) {
+    const alone = createServer();
+    await openSocket(alone, address);
+    await close(alone);
+  }
+  const port = await openSocket(server, { ...address, reusePort: true });
+  const { allowHalfOpen, noDelay, pauseOnConnect } = server as Server & Record<string, boolean>;
+  const accept = (socket: Socket) => void server.emit('connection', socket);
+  const others = Array.from({ length: SOCKETS - 1 }, () =>
+    createServer({ allowHalfOpen, noDelay, pauseOnConnect }, accept),
+  );
+  helpers.set(server, others);
+  server.once('close', () => others.forEach((each) => void each.close()));
+  await Promise.all(others.map((each) => openSocket(each, { ...address, port, reusePort: true })));
+  return { ...address, port };
+}
+
+/** Resolves to the port. */
+function openSocket(server: NetServer, options: ListenOptions & { port: number }): Promise<number> {
   return new Promise((resolve, reject) => {
     // It stays when the server is open: a connection that could not be accepted must not end the program.
     server.on('error', reject);
-    server.listen(port, host, () => {
+    server.listen(options, () => {
       const bound = server.address();
-      resolve({ host, port: typeof bound === 'object' && bound ? bound.port : port });
+      resolve(typeof bound === 'object' && bound ? bound.port : options.port);
     });
   });
 }
 
+function close(server: NetServer): Promise<void> {
+  return new Promise((resolve) => void server.close(() => resolve()));
+}
+
 /** Closes a server: no new connections, idle ones ended at once, the rest after `graceMs`. */
-export function closeServer(server: Server, graceMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => server.closeAllConnections(), graceMs);
-    server.close(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-    server.closeIdleConnections();
-  });
+export async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+  const closed = [server, ...(helpers.get(server) ?? [])].map(close);
+  server.closeIdleConnections();
+  await Promise.all(closed);
+  clearTimeout(timer);
 }
 
 /** Open connections of a server without authentication. */
