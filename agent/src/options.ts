@@ -1,9 +1,9 @@
 import { checkListen, checkSubdomain, isSubdomain } from '@rollcall/common/config/checks.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
-import { PROBE_PERIOD_MS_MIN } from '@rollcall/common/well-known.ts';
+import { PROBE_PERIOD_MS_MIN, PROBE_TIME_MS_MAX } from '@rollcall/common/well-known.ts';
 import { checkCoordinatorUrls } from './report/coordinator-url.ts';
 
-const PERIOD_MS = { type: 'number', min: PROBE_PERIOD_MS_MIN, max: 3_600_000 } as const;
+const PERIOD_MS = { type: 'number', min: PROBE_PERIOD_MS_MIN, max: PROBE_TIME_MS_MAX } as const;
 const THRESHOLD = { type: 'number', min: 1, max: 1000 } as const;
 
 function checkHost(text: string): string | undefined {

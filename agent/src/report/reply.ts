@@ -1,11 +1,11 @@
 import { parseJson } from '@rollcall/common/parse-json.ts';
 import { isProbeName, type ProbeSpec, type ProbeTarget } from '@rollcall/common/report.ts';
-import { PROBE_PERIOD_MS_MIN } from '@rollcall/common/well-known.ts';
+import { PROBE_PERIOD_MS_MIN, PROBE_TIME_MS_MAX } from '@rollcall/common/well-known.ts';
 import type { ToldService } from '../probes/service-list.ts';
 
 /** As many as fit into a report. */
 const SERVICES_MAX = 256;
-const PERIOD_MS = { min: PROBE_PERIOD_MS_MIN, max: 3_600_000 };
+const PERIOD_MS = { min: PROBE_PERIOD_MS_MIN, max: PROBE_TIME_MS_MAX };
 const TIMEOUT_MS = { ...PERIOD_MS, min: 10 };
 const THRESHOLD = { min: 1, max: 1000 };
 

@@ -326,7 +326,7 @@ export function withheldText(
   namesMax: number,
 ): string {
   const unmatched = podsChecksOf(service).filter(
-    ({ pods: { namespace, selector } }) =>
+    ({ settings: { namespace, selector } }) =>
       pods.knows(namespace) && !Iterator.from(pods.in(namespace)).some(({ labels }) => selects(selector, labels)),
   );
   const what = service.publish.taint ? 'the taint' : 'the eviction of pods';

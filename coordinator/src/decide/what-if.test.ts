@@ -109,7 +109,12 @@ const ready = { state: 'ready', reason: 'as evaluated', cause: 'agent', sinceMs:
 const notReady = { state: 'not-ready', reason: 'as evaluated', cause: 'agent', sinceMs: 0 } as const;
 
 describe('a check with a grace', () => {
-  const registered = { name: 'driver', kind: 'csiNode', settings: { driver: 'd', graceMs: 60_000 } } as const;
+  const registered = {
+    name: 'driver',
+    id: 's/driver',
+    kind: 'csiNode',
+    settings: { driver: 'd', graceMs: 60_000 },
+  } as const;
   const published = {
     ownedLabels: new Set([LABEL]),
     labels: { [LABEL]: 'true' },

@@ -2,8 +2,7 @@ import type { Moment } from '@rollcall/common/clock.ts';
 import { KEY_KINDS } from '../model/keys/key-kinds.ts';
 import type { KeyRegistry } from '../model/keys/key-registry.ts';
 import { selects } from '../model/label-selector.ts';
-import { probeChecksOf, type Service, type ServiceProbe } from '../model/services.ts';
-import { wireProbe } from '../model/wire-probe.ts';
+import { probeChecksOf, type Service, saysOf } from '../model/services.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
@@ -104,20 +103,14 @@ export class WhatIf {
   /** Judges by known evidence. No agent has run another probe yet, so its result is unknown. */
   #judge(service: Service, before: Service | undefined, isStarted: boolean, snapshot: NodeSnapshot): ServiceReadiness {
     if (isStarted) return { state: 'ready', reason: 'it was ready on the node once', cause: 'evidence', sinceMs: 0 };
-    const probesBefore = new Map(before && probeChecksOf(before).map(({ id, probe }) => [id, textOf(probe)]));
+    const probesBefore = new Map(before && probeChecksOf(before).map((check) => [check.id, saysOf(check)]));
     const services = new Map(snapshot.services);
-    for (const { id, probe } of probeChecksOf(service)) {
-      if (probesBefore.get(id) !== textOf(probe)) services.delete(id);
-    }
+    for (const check of probeChecksOf(service))
+      if (probesBefore.get(check.id) !== saysOf(check)) services.delete(check.id);
     // A check has its grace only if it is one of the service now.
     const graces = new Graces(passedBy(before, snapshot), service, snapshot);
     return { ...judgeService(service, { ...snapshot, services, toldMs: new Map() }, this.#now, graces), sinceMs: 0 };
   }
-}
-
-/** Equal for equal probes. Bundles and headers may be large, and are read once. */
-function textOf(probe: ServiceProbe): string {
-  return `${wireProbe(probe).digest} ${probe.host} ${probe.port}`;
 }
 
 function differences(node: ObservedNode, now: NodeIntent, then: NodeIntent): ProposedChange[] {

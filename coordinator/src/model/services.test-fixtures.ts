@@ -17,7 +17,7 @@ export function serviceOf(name = 'ws-daemon', change: Partial<Service> = {}): Se
 export function podsCheck(pods: ServicePods | string): PodsCheck {
   const wanted =
     typeof pods === 'string' ? { namespace: 'default', selector: { matchLabels: { component: pods } } } : pods;
-  return { name: 'pod', kind: 'pods', pods: wanted };
+  return { name: 'pod', id: 'a/pod', kind: 'pods', settings: wanted };
 }
 
 /** `id` is the service's name where it is built in. */
@@ -25,7 +25,7 @@ export function probeCheck(
   id: string,
   probe: ServiceProbe = { spec: { kind: 'tcp' }, port: 8080, host: 'Pod' },
 ): ProbeCheck {
-  return { name: 'probe', kind: 'probe', id, probe };
+  return { name: 'probe', id, kind: 'probe', settings: probe };
 }
 
 function builtIn(gate: ReadinessGate): Service['origin'] {

@@ -17,7 +17,10 @@ function gitpods(name: string, probe: ServiceProbe, settings: Settings = {}): Se
   const { namespace = 'default', gate = 'label' } = settings;
   return {
     name,
-    checks: [podsCheck({ namespace, selector: { matchLabels: { component: name } } }), probeCheck(name, probe)],
+    checks: [
+      { ...podsCheck({ namespace, selector: { matchLabels: { component: name } } }), id: `${name}/pod` },
+      probeCheck(name, probe),
+    ],
     mode: 'Continuous',
     publish: {
       label: `gitpod.io/${name}_ready_ns_${namespace}`,
@@ -44,7 +47,7 @@ test('the services of Gitpod are known without being written', async () => {
     gitpods('ws-daemon', { spec: { kind: 'tcp' }, port: 8080, host: 'Pod' }),
     gitpods('registry-facade', { spec: HTTPS, port: 31750, host: 'Node' }),
   ]);
-  expect(formatUnion(all.flatMap(podsChecksOf).map(({ pods }) => pods.selector))).toBe(
+  expect(formatUnion(all.flatMap(podsChecksOf).map(({ settings }) => settings.selector))).toBe(
     'component in (ws-daemon,registry-facade)',
   );
 });
@@ -67,7 +70,7 @@ test('none is known with --gitpod=false', async () => {
 
 test('without --require-pod the pods only say where a service is', async () => {
   const [wsDaemon] = await services(['--require-pod=false']);
-  expect(wsDaemon?.checks[0]).toMatchObject({ kind: 'pods', pods: { namespace: 'default', optional: true } });
+  expect(wsDaemon?.checks[0]).toMatchObject({ kind: 'pods', settings: { namespace: 'default', optional: true } });
 });
 
 test('a list of services in the file is refused, with what is there instead', async () => {

@@ -1,7 +1,7 @@
 import type { CheckKind } from '@rollcall/common/checks/check-kind.ts';
 import { PROBE_KINDS, SEEN_KINDS, type SeenKindName, type SettingsOf } from '@rollcall/common/checks/check-kinds.ts';
-import type { ConditionSettings } from '@rollcall/common/checks/kinds/condition.ts';
 import type { PodsSettings } from '@rollcall/common/checks/kinds/pods.ts';
+import { digestOf } from '@rollcall/common/digest.ts';
 import type { ProbeSpec } from '@rollcall/common/report.ts';
 import {
   COMPONENT_LABEL,
@@ -34,27 +34,45 @@ export type ServiceCheck = SingleCheck | AnyOfCheck;
 
 type AnyOfCheck = { name: string; kind: 'anyOf'; checks: readonly SingleCheck[] };
 
-export type SingleCheck = PodsCheck | ProbeCheck | ConditionCheck | SeenCheck;
+export type SingleCheck = SeenCheck | ProbeCheck;
 
-export type PodsCheck = { name: string; kind: 'pods'; pods: ServicePods };
+/** `id`: unique among the checks of all services; the name of a probe in the list for agents, and in their reports. */
+type Check<K extends string, Settings> = { name: string; id: string; kind: K; settings: Settings };
 
-/** `id`: the name of the check in the list for agents, and in their reports. */
-export type ProbeCheck = { name: string; kind: 'probe'; id: string; probe: ServiceProbe };
-
-/** A check of the coordinator that has the settings of its kind, and nothing else. */
+/** A check that the coordinator makes. */
 export type SeenCheck = {
-  [K in Exclude<SeenKindName, 'pods' | 'condition'>]: { name: string; kind: K; settings: SettingsOf<K> };
-}[Exclude<SeenKindName, 'pods' | 'condition'>];
+  [K in SeenKindName]: Check<K, K extends 'pods' ? ServicePods : SettingsOf<K>>;
+}[SeenKindName];
 
-/**
- * A condition of the Node that another component writes has this status, and its reporter is alive. `id`: unique among the
- * checks of all services.
- */
-export type ConditionCheck = { name: string; kind: 'condition'; id: string; forMs: number } & ConditionSettings;
+export type PodsCheck = Extract<SeenCheck, { kind: 'pods' }>;
+export type ConditionCheck = Extract<SeenCheck, { kind: 'condition' }>;
+
+/** A check that agents make. */
+export type ProbeCheck = Check<'probe', ServiceProbe>;
 
 /** What is known of the kind of a check. */
 export function kindOf(check: SingleCheck): CheckKind | undefined {
-  return check.kind === 'probe' ? PROBE_KINDS[check.probe.spec.kind] : SEEN_KINDS[check.kind];
+  return check.kind === 'probe' ? PROBE_KINDS[check.settings.spec.kind] : SEEN_KINDS[check.kind];
+}
+
+const digests = new WeakMap<SingleCheck, string>();
+
+/**
+ * Returns the digest of what a check says, without its names and its grace. What is remembered of a check belongs to that:
+ * one that is renamed is the same.
+ */
+export function saysOf(check: SingleCheck): string {
+  const known = digests.get(check);
+  if (known !== undefined) return known;
+  const { of: _of, graceMs: _graceMs, ...says }: Readonly<Record<string, unknown>> = check.settings;
+  const digest = digestOf({ kind: check.kind, ...says });
+  digests.set(check, digest);
+  return digest;
+}
+
+/** How long a check that passed still counts as passed after it began to fail. */
+export function graceOf({ settings }: SingleCheck): number | undefined {
+  return 'graceMs' in settings ? settings.graceMs : undefined;
 }
 
 /** Whether a probe asks for what all nodes share. */
@@ -64,7 +82,7 @@ export function isOfCluster({ spec }: ServiceProbe): boolean {
 
 /** Whether what a probe finds depends on when the pod of the service started. */
 export function dependsOnStart({ spec }: ServiceProbe): boolean {
-  return spec['newerThan'] === 'Pod';
+  return PROBE_KINDS[spec.kind]?.dependsOnStart?.holds(spec) === true;
 }
 
 /** The checks of conditions of a service. */
@@ -74,8 +92,8 @@ export function conditionChecksOf(service: Pick<Service, 'checks'>): ConditionCh
 
 /** The pods that have to be watched for a service: its own, and those that report conditions that it checks. */
 export function watchedPodsOf(service: Pick<Service, 'checks'>): ServicePods[] {
-  const own = podsChecksOf(service).map(({ pods }) => pods);
-  return [...own, ...conditionChecksOf(service).flatMap(({ reporter }) => reporter ?? [])];
+  const own = podsChecksOf(service).map(({ settings }) => settings);
+  return [...own, ...conditionChecksOf(service).flatMap(({ settings: { reporter } }) => reporter ?? [])];
 }
 
 /** A key of Nodes that a service publishes. */
@@ -221,14 +239,15 @@ export function gitpodServices(options: GitpodOptions, caBundle?: string): Servi
     checks: [
       {
         name: 'pod',
+        id: `${name}/pod`,
         kind: 'pods',
-        pods: {
+        settings: {
           namespace,
           selector: { matchLabels: { [COMPONENT_LABEL]: name } },
           ...(requirePod ? {} : { optional: true }),
         },
       },
-      { name: 'probe', kind: 'probe', id: name, probe },
+      { name: 'probe', id: name, kind: 'probe', settings: probe },
     ],
     mode: 'Continuous',
     publish: {

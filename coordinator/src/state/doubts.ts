@@ -1,6 +1,6 @@
 import type { Moment } from '@rollcall/common/clock.ts';
 import type { ActiveGuard } from '@rollcall/common/guards.ts';
-import type { Service } from '../model/services.ts';
+import { type Service, type SingleCheck, saysOf } from '../model/services.ts';
 import { Census, type Counts, Guard, ruleOf } from './guard.ts';
 import type { NodeRecord } from './node-record.ts';
 
@@ -35,8 +35,6 @@ export type DoubtsOptions<C> = {
   guardPercent: number;
   /** The checks of all services that are judged here. */
   asked: () => readonly Asked<C>[];
-  /** What a check says, without its name: what is remembered belongs to that. */
-  textOf: (check: C) => string;
   /** `counts`: as of the last finding. `undefined` on a node that the check is not for, or where nothing is known now. */
   find: (asked: Asked<C>, record: NodeRecord, now: Moment, counts: Counts | undefined) => Finding | undefined;
   /** The pool that has a guard of its own; `undefined` where only the fleet has one. */
@@ -54,10 +52,9 @@ export type DoubtsOptions<C> = {
  * Whether what checks find is held against nodes, in one term: a loss waits for its window, so that the guard counts those
  * that come with it, and for as long as the guard keeps the node.
  */
-export class Doubts<C extends object> {
+export class Doubts<C extends SingleCheck> {
   readonly #options: DoubtsOptions<C>;
   readonly #records: () => Iterable<NodeRecord>;
-  readonly #texts = new WeakMap<C, string>();
   /** By what a check says, as are the guards. */
   readonly #memories = new Map<string, WeakMap<NodeRecord, Memory>>();
   readonly #guards = new Map<string, { guard: Guard; check: C }>();
@@ -70,7 +67,7 @@ export class Doubts<C extends object> {
 
   /** As of the last tick. */
   of(check: C, record: NodeRecord): Doubt {
-    const text = this.#textOf(check);
+    const text = saysOf(check);
     const guard = this.#guards.get(text)?.guard.of(this.#options.poolOf(record));
     const memory = this.#memories.get(text)?.get(record);
     if (memory?.found.loss === undefined) return guard === undefined ? NO_DOUBT : { sinceMs: undefined, guard };
@@ -110,7 +107,7 @@ export class Doubts<C extends object> {
 
   /** Checks that say the same are one, on the nodes of all their services. */
   #alike(): Map<string, Asked<C>[]> {
-    return Map.groupBy(this.#options.asked(), ({ check }) => this.#textOf(check));
+    return Map.groupBy(this.#options.asked(), ({ check }) => saysOf(check));
   }
 
   #look(text: string, asked: readonly Asked<C>[], now: Moment): void {
@@ -162,11 +159,5 @@ export class Doubts<C extends object> {
 
   #isOver(check: C, sinceMs: number): boolean {
     return this.#options.isKnown() && this.#nowMs - sinceMs >= this.#options.timesOf(check).windowMs;
-  }
-
-  #textOf(check: C): string {
-    const text = this.#texts.get(check) ?? this.#options.textOf(check);
-    this.#texts.set(check, text);
-    return text;
   }
 }

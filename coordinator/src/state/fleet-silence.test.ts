@@ -9,8 +9,8 @@ import { PodsByNamespace } from './pods-by-namespace.ts';
 
 const WINDOW_MS = 30_000;
 const CONDITION: ConditionCheck = {
-  ...{ name: 'kernel', kind: 'condition', id: 'npd/kernel', type: 'KernelHealthy', status: 'True' },
-  ...{ forMs: 0, missing: 'Unknown' },
+  ...{ name: 'kernel', kind: 'condition', id: 'npd/kernel' },
+  settings: { type: 'KernelHealthy', status: 'True', missing: 'Unknown' },
 };
 
 /**
@@ -57,7 +57,8 @@ function halfStarted(services: readonly Service[] = [serviceOf()]) {
 test('a node is looked at when the reporter of a condition has been away for the window', async () => {
   const clock = new FakeClock();
   const reporter = { namespace: 'kube-system', selector: { matchLabels: { app: 'npd' } } };
-  const service = serviceOf('npd', { checks: [{ ...CONDITION, reporter }] });
+  const check = { ...CONDITION, settings: { ...CONDITION.settings, reporter } };
+  const service = serviceOf('npd', { checks: [check] });
   const servicePods = new PodsByNamespace<ObservedPod>();
   servicePods.handlers('kube-system').onReplace([]);
   const { fleet, told } = watchedFleet(['a'], { clock, services: () => [service], servicePods, guardPercent: 0 });
@@ -70,7 +71,7 @@ test('a node is looked at when the reporter of a condition has been away for the
   await clock.advance(WINDOW_MS);
   fleet.tick();
   expect(told()).not.toEqual([]);
-  expect(fleet.snapshot('a')?.doubt({ ...CONDITION, reporter }).sinceMs).toBeDefined();
+  expect(fleet.snapshot('a')?.doubt(check).sinceMs).toBeDefined();
 });
 
 describe('agents that were never heard', () => {

@@ -449,7 +449,7 @@ export class Fleet {
   #newTerm(): Term {
     const { windowMs, guardPercent, services, clock } = this.#options;
     const onChange = (node: string) => this.#changed(node, true);
-    const sight = (name: string, { reporter }: ConditionCheck) => {
+    const sight = (name: string, { settings: { reporter } }: ConditionCheck) => {
       const node = this.#nodes.get(name);
       const isKnown = node?.conditions && (!reporter || this.servicePods.knows(reporter.namespace));
       return isKnown ? { ...node, pods: this.servicePods.on(name) } : undefined;

@@ -61,7 +61,7 @@ export function podsOf(service: Pick<Service, 'checks'>, pods: readonly Observed
 
 /** The pods of one check. Where a DaemonSet controls any of them, a bare one with the right labels does not count beside it. */
 export function podsOfCheck(
-  { pods: wanted }: Pick<PodsCheck, 'pods'>,
+  { settings: wanted }: Pick<PodsCheck, 'settings'>,
   pods: readonly ObservedPod[],
 ): readonly ObservedPod[] {
   const own = selectedIn(pods, wanted);

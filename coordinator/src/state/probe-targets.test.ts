@@ -36,7 +36,7 @@ function servicesToProbe(...given: Parameters<typeof toProbe>) {
 const optional = (service: Service): Service => ({
   ...service,
   checks: service.checks.map((check) =>
-    check.kind === 'pods' ? { ...check, pods: { ...check.pods, optional: true } } : check,
+    check.kind === 'pods' ? { ...check, settings: { ...check.settings, optional: true } } : check,
   ),
 });
 
@@ -153,9 +153,12 @@ describe('servicesToProbe', () => {
   });
 
   test('says nothing of a service that agents are not to ask', () => {
-    expect(servicesToProbe([mirror({ name: 'registered', kind: 'csiNode', settings: { driver: 'ebs' } })], [])).toEqual(
-      [],
-    );
+    expect(
+      servicesToProbe(
+        [mirror({ name: 'registered', id: 's/registered', kind: 'csiNode', settings: { driver: 'ebs' } })],
+        [],
+      ),
+    ).toEqual([]);
   });
 
   test('names each probe of a service by its check, those within anyOf among them', () => {

@@ -37,7 +37,7 @@ export function servicesToProbe(
     const node = { createdAtMs };
     const ofNode = (all: readonly ObservedPod[]) =>
       all.every((pod) => isOfNode(pod, node)) ? all : all.filter((pod) => isOfNode(pod, node));
-    const told = probeChecksOf(service).flatMap(({ id: name, probe }): ServiceToProbe[] => {
+    const told = probeChecksOf(service).flatMap(({ id: name, settings: probe }): ServiceToProbe[] => {
       const own = ofNode(probe.of === undefined ? found : podsFor(service, probe, pods));
       const place = placeOf(probe, own);
       const { target } = place;
@@ -74,7 +74,7 @@ function canProbeAt(
   { own, target, podStart }: Place & { own: readonly ObservedPod[] },
 ): boolean {
   if (dependsOnStart(probe)) return podStart !== undefined;
-  const needed = podsChecksFor(service, probe).filter(({ pods }) => !pods.optional);
+  const needed = podsChecksFor(service, probe).filter(({ settings }) => !settings.optional);
   if (needed.length === 0 || isOfCluster(probe)) return true;
   const isRequired = needed.some((check) => service.checks.includes(check));
   // Where other checks may take the place of that of the pods, what is on the node itself is asked without them.
@@ -173,7 +173,7 @@ function rank({ ready, terminating }: ObservedPod): number {
  * the digests of the checks: nothing that is large is read for each node.
  */
 export function serviceList(services: readonly Service[], pods: readonly ObservedPod[], createdAtMs = 0): ServiceList {
-  const probes = new Map(services.flatMap(probeChecksOf).map(({ id, probe }) => [id, wireProbe(probe)]));
+  const probes = new Map(services.flatMap(probeChecksOf).map(({ id, settings }) => [id, wireProbe(settings)]));
   const toProbe = servicesToProbe(services, pods, createdAtMs).sort((a, b) => (a.name < b.name ? -1 : 1));
   const bundles = toProbe.flatMap(({ name }) => probes.get(name)?.caBundle ?? []);
   const servicesDigest = digestOf(toProbe.map(({ name, digest, podAddresses }) => ({ name, digest, podAddresses })));

@@ -9,11 +9,12 @@ const check = (id: string): ConditionCheck => ({
   name: 'kernel',
   kind: 'condition',
   id,
-  type: 'KernelHealthy',
-  status: 'True',
-  forMs: 0,
-  missing: 'Unknown',
-  reporter: { namespace: 'kube-system', selector: { matchLabels: { app: 'npd' } } },
+  settings: {
+    type: 'KernelHealthy',
+    status: 'True',
+    missing: 'Unknown',
+    reporter: { namespace: 'kube-system', selector: { matchLabels: { app: 'npd' } } },
+  },
 });
 
 test.each([

@@ -12,11 +12,12 @@ const CHECK: ConditionCheck = {
   name: 'kernel',
   kind: 'condition',
   id: 'npd/kernel',
-  type: 'KernelHealthy',
-  status: 'True',
-  forMs: 0,
-  missing: 'Unknown',
-  reporter: { namespace: 'kube-system', selector: { matchLabels: { app: 'npd' } } },
+  settings: {
+    type: 'KernelHealthy',
+    status: 'True',
+    missing: 'Unknown',
+    reporter: { namespace: 'kube-system', selector: { matchLabels: { app: 'npd' } } },
+  },
 };
 
 /** A fleet with a reporter on each node, of which some are not Ready. */
@@ -191,7 +192,16 @@ describe('reporters that are dead on most nodes', () => {
 
   test.each([
     ['is renamed', { name: 'other', id: 'npd/other' }, 1000],
-    ['is edited', { reporter: { namespace: 'kube-system', selector: { matchLabels: { app: 'mistyped' } } } }, 32_000],
+    [
+      'is edited',
+      {
+        settings: {
+          ...CHECK.settings,
+          reporter: { namespace: 'kube-system', selector: { matchLabels: { app: 'mistyped' } } },
+        },
+      },
+      32_000,
+    ],
   ] as const)('stay guarded when the check %s', (_how, change, sinceMs) => {
     const { tick, setServices, reporters, doubt } = dying(['node-0', 'node-1', 'node-2', 'node-3']);
     for (const nowMs of [1000, 16_000, 31_000]) tick(nowMs);
@@ -214,11 +224,11 @@ describe('reporters that are dead on most nodes', () => {
 });
 
 test('a node is judged anew when its condition has been so for long enough', () => {
-  const { reporter: _reporter, ...alone } = CHECK;
-  const { conditions, tick } = stage(2, { check: { ...alone, forMs: 60_000 } });
+  const { reporter: _reporter, ...alone } = CHECK.settings;
+  const { conditions, tick } = stage(2, { check: { ...CHECK, settings: { ...alone, forMs: 60_000 } } });
   const since = new Date(1_000_000).toISOString();
   conditions.set('node-1', [
-    { type: CHECK.type, status: 'True', reason: '', message: '', lastTransitionTime: since, index: 0 },
+    { type: CHECK.settings.type, status: 'True', reason: '', message: '', lastTransitionTime: since, index: 0 },
   ]);
   tick(0, 1_000_000);
   expect(tick(1, 1_059_999)).toEqual([]);

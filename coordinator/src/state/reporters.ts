@@ -1,3 +1,4 @@
+import type { ConditionSettings } from '@rollcall/common/checks/kinds/condition.ts';
 import type { Moment } from '@rollcall/common/clock.ts';
 import { selects } from '../model/label-selector.ts';
 import { type ConditionCheck, conditionChecksOf, type Service } from '../model/services.ts';
@@ -15,10 +16,13 @@ export type ConditionSight = Pick<ObservedNode, 'conditions' | 'createdAtMs'> & 
 type NodeSight = ConditionSight & Pick<ObservedNode, 'labels' | 'owned' | 'conditionOwners'>;
 
 /** Why nothing vouches for a condition on a node, as a clause for people; `undefined` if something does. */
-export function doubtOf(check: ConditionCheck, sight: ConditionSight, now: Moment): string | undefined {
-  const { reporter, maxHeartbeatAgeMs, type } = check;
+export function doubtOf(
+  { reporter, maxHeartbeatAgeMs, type }: ConditionSettings,
+  sight: ConditionSight,
+  now: Moment,
+): string | undefined {
   if (reporter) {
-    const pods = podsOfCheck({ pods: reporter }, sight.pods);
+    const pods = podsOfCheck({ settings: reporter }, sight.pods);
     const [pod] = pods;
     if (!pod) return 'no pod of its reporter is on the node';
     if (!readyPodIn(pods, sight)) return `its reporter ${pod.namespace}/${pod.name} is not Ready`;
@@ -63,16 +67,16 @@ export function doubtsOfReporters(
     {
       ...{ subject: 'reporters', guardPercent, onChange },
       asked: () => services().flatMap((service) => conditionChecksOf(service).map((check) => ({ check, service }))),
-      textOf: ({ name: _name, id: _id, ...says }) => JSON.stringify(says),
       poolOf: ({ presence }) => presence.pool,
       find: ({ check, service }, { name }, now, counted) => {
         const seen = sight(name, check);
         if (!seen || !selects(service.nodeSelector, seen.labels)) return undefined;
-        const isDoubted = doubtOf(check, seen, now) !== undefined;
+        const { type, forMs = 0 } = check.settings;
+        const isDoubted = doubtOf(check.settings, seen, now) !== undefined;
         // What the Node says was vouched for when the term before said so.
         const counts = counted === 'always' || !isDoubted || saysReady(seen, service) ? 'always' : 'while-no-other';
-        const condition = conditionIn(seen.conditions, check.type);
-        const lasting = condition && lastingOf(condition, check.forMs, seen, now).state;
+        const condition = conditionIn(seen.conditions, type);
+        const lasting = condition && lastingOf(condition, forMs, seen, now).state;
         return { counts, loss: isDoubted ? 'reporter' : undefined, lasting };
       },
       // Guards count before the first would lose anything.

@@ -8,7 +8,7 @@ const CHECK: ProbeCheck = {
   name: 'api',
   kind: 'probe',
   id: 'network/api',
-  probe: { spec: { kind: 'kubernetesService' }, periodMilliseconds: 10_000, timeoutMilliseconds: 1000 },
+  settings: { spec: { kind: 'kubernetesService' }, periodMilliseconds: 10_000, timeoutMilliseconds: 1000 },
 };
 /** One period, one time-out, and 2 s. */
 const COUNTED_MS = 13_000;
@@ -102,7 +102,7 @@ test('a failure that followed a pass between two ticks has a time of its own', (
 });
 
 test('a check with a long period waits for a silence window at most', () => {
-  const { fail, tick, of } = stage(10, { ...CHECK, probe: { ...CHECK.probe, periodMilliseconds: 3_600_000 } });
+  const { fail, tick, of } = stage(10, { ...CHECK, settings: { ...CHECK.settings, periodMilliseconds: 3_600_000 } });
   fail(3);
   tick(0);
   tick(WINDOW_MS);
@@ -187,7 +187,7 @@ test('after an outage of the API server every failure begins anew, and waits for
 });
 
 test('checks of another kind are the fault of their node', () => {
-  const check: ProbeCheck = { ...CHECK, probe: { spec: { kind: 'tcp' }, port: 80 } };
+  const check: ProbeCheck = { ...CHECK, settings: { spec: { kind: 'tcp' }, port: 80 } };
   const { fail, tick, of, faults } = stage(3, check);
   fail(0, 1, 2);
   expect(tick(0)).toEqual([]);

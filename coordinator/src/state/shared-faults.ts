@@ -1,6 +1,5 @@
 import type { ServiceReport } from '@rollcall/common/report.ts';
 import { isOfCluster, type ProbeCheck, probeChecksOf, type Service } from '../model/services.ts';
-import { wireProbe } from '../model/wire-probe.ts';
 import { Doubts } from './doubts.ts';
 import type { NodeRecord } from './node-record.ts';
 
@@ -35,17 +34,16 @@ export function doubtsOfTargets(
       ...{ subject: 'target', guardPercent, isKnown, onChange },
       asked: () =>
         services().flatMap((service) => {
-          const checks = probeChecksOf(service).filter(({ probe }) => isOfCluster(probe));
+          const checks = probeChecksOf(service).filter(({ settings }) => isOfCluster(settings));
           return checks.map((check) => ({ check, service }));
         }),
-      textOf: ({ probe }) => `${wireProbe(probe).digest} ${probe.host} ${probe.port}`,
       poolOf: () => undefined,
       find: ({ check: { id } }, record) => {
         const report = reports(record).get(id);
         if (!report || report.unknown) return { counts: 'never', loss: undefined };
         return { counts: 'always', loss: report.ready ? undefined : report.since };
       },
-      timesOf: ({ probe: { periodMilliseconds = 1000, timeoutMilliseconds = 1000 } }) => {
+      timesOf: ({ settings: { periodMilliseconds = 1000, timeoutMilliseconds = 1000 } }) => {
         return { windowMs: Math.min(windowMs, periodMilliseconds + timeoutMilliseconds + COUNTED_MS), countedMs: 0 };
       },
       nameOf: ({ id }) => id,
@@ -60,7 +58,7 @@ export function faultOf(
   check: ProbeCheck,
   { record, since }: Failure & { record: NodeRecord },
 ): 'failing' | 'shared' | undefined {
-  if (!isOfCluster(check.probe)) return undefined;
+  if (!isOfCluster(check.settings)) return undefined;
   const { guard, loss, isOver } = doubts.of(check, record);
   if (guard !== undefined) return 'shared';
   return isOver && loss === since ? undefined : 'failing';

@@ -14,7 +14,12 @@ const database = serviceOf('database', {
   checks: [podsCheck({ namespace: 'db', selector: { matchLabels: { app: 'database' } } })],
   origin: { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 },
 });
-const registered = { name: 'registered', kind: 'csiNode', settings: { driver: 'disk.csi' } } as const;
+const registered = {
+  name: 'registered',
+  id: 's/registered',
+  kind: 'csiNode',
+  settings: { driver: 'disk.csi' },
+} as const;
 const disks: Service = {
   name: 'disks',
   checks: [registered],

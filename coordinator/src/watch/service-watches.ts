@@ -75,7 +75,7 @@ export class ServiceWatches {
   /** The namespaces of the pods of built-in services. */
   #builtIn(): string[] {
     const own = this.#options.services().filter(({ origin }) => origin.kind === 'built-in');
-    return own.flatMap(podsChecksOf).map(({ pods }) => pods.namespace);
+    return own.flatMap(podsChecksOf).map(({ settings }) => settings.namespace);
   }
 
   #watchCsiNodes(): void {

@@ -29,7 +29,7 @@ const WITH_DRA = serviceOf('gpu', {
     {
       name: 'any',
       kind: 'anyOf',
-      checks: [{ name: 'dra', kind: 'dra', settings: { driver: 'gpu.x', min: 1 } }],
+      checks: [{ name: 'dra', id: 's/dra', kind: 'dra', settings: { driver: 'gpu.x', min: 1 } }],
     },
   ],
 });

@@ -16,6 +16,9 @@ export const REPLY_BYTES_MAX = 2 * SERVICE_LIST_BYTES_MAX;
 /** The shortest time between two probes of a check, in milliseconds. */
 export const PROBE_PERIOD_MS_MIN = 100;
 
+/** The longest period and the longest time-out of a check, in milliseconds. */
+export const PROBE_TIME_MS_MAX = 3_600_000;
+
 /** The field manager of everything that rollcall applies. */
 export const FIELD_MANAGER = 'rollcall';
 

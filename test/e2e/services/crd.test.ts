@@ -252,23 +252,32 @@ describe('the API server refuses', () => {
     ["a condition of the kubelet's", published({ condition: 'Ready' }), /kubelets and networks write this condition/],
   ])('%s', async (_what, spec, message) => expect(await problemOf(spec)).toMatch(message));
 
-  test('a period of less than 100 ms', async () => {
-    for (const spec of places({ ...tcp, period: '99ms' }))
-      expect(await problemOf(spec)).toMatch(/period must be a duration of 100ms to 8760h/);
+  test.each(['99ms', '1h1ms', '8760h'])('a period of %s', async (period) => {
+    for (const spec of places({ ...tcp, period }))
+      expect(await problemOf(spec)).toMatch(/period must be a duration of 100ms to 1h/);
+  });
+
+  test('a time-out of more than an hour, which agents would cut', async () => {
+    for (const spec of places({ ...tcp, timeout: '61m' }))
+      expect(await problemOf(spec)).toMatch(/timeout must be a duration of 10ms to 1h/);
   });
 
   test.each(['', '1', '10', '1 s', '-1s', '1d', '9ms', '8761h', 's', '1.s'])(
     'a duration that is none: %j',
     async (value) => {
-      const problem = (field: string) =>
-        new RegExp(
-          `${field} must be a duration of ${field === 'period' ? '100ms' : '10ms'} to 8760h, such as 500ms, 10s or 1h30m`,
-        );
-      for (const field of ['period', 'timeout']) {
-        for (const spec of places({ ...tcp, [field]: value })) expect(await problemOf(spec)).toMatch(problem(field));
+      const problem = (field: string, range: string) =>
+        new RegExp(`${field} must be a duration of ${range}, such as 500ms, 10s or 1m30s`);
+      for (const [field, range] of [
+        ['period', '100ms to 1h'],
+        ['timeout', '10ms to 1h'],
+      ] as const) {
+        for (const spec of places({ ...tcp, [field]: value }))
+          expect(await problemOf(spec)).toMatch(problem(field, range));
       }
-      expect(await problemOf(checking({ file: { path: '/a', maxAge: value } }))).toMatch(problem('maxAge'));
-      expect(await problemOf({ ...PORT, startupDeadline: value })).toMatch(problem('startupDeadline'));
+      expect(await problemOf(checking({ file: { path: '/a', maxAge: value } }))).toMatch(
+        problem('maxAge', '10ms to 8760h'),
+      );
+      expect(await problemOf({ ...PORT, startupDeadline: value })).toMatch(problem('startupDeadline', '10ms to 8760h'));
     },
   );
 

@@ -143,14 +143,14 @@ describe('services', () => {
       checks: [
         podsCheck({ namespace: 'apps', selector: {}, optional: true }),
         probeCheck('a/probe', { spec: { kind: 'csi' } }),
-        { name: 'registered', kind: 'csiNode', settings: { driver: 'csi.test' } },
-        { name: 'gpus', kind: 'device', settings: { name: 'gpu', minCount: 2 } },
+        { name: 'registered', id: 's/registered', kind: 'csiNode', settings: { driver: 'csi.test' } },
+        { name: 'gpus', id: 's/gpus', kind: 'device', settings: { name: 'gpu', minCount: 2 } },
         {
           name: 'offered',
           kind: 'anyOf',
           checks: [
-            { name: 'plugin', kind: 'resource', settings: { name: 'x/gpu', min: 2 } },
-            { name: 'dra', kind: 'dra', settings: { driver: 'gpu.x', min: 2 } },
+            { name: 'plugin', id: 's/plugin', kind: 'resource', settings: { name: 'x/gpu', min: 2 } },
+            { name: 'dra', id: 's/dra', kind: 'dra', settings: { driver: 'gpu.x', min: 2 } },
           ],
         },
       ],

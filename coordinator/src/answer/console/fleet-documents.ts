@@ -158,15 +158,13 @@ function whatOf(check: ServiceCheck): string {
     case 'anyOf':
       return check.checks.map(whatOf).join(', or ');
     case 'pods':
-      return check.pods.optional
-        ? `a pod in ${check.pods.namespace} on the node shows where the service is`
-        : SEEN_KINDS.pods.says(check.pods);
+      return check.settings.optional
+        ? `a pod in ${check.settings.namespace} on the node shows where the service is`
+        : SEEN_KINDS.pods.says(check.settings);
     case 'probe': {
-      const { spec, port } = check.probe;
+      const { spec, port } = check.settings;
       return `the agent's probe succeeds: ${spec.kind}${port === undefined ? '' : `, port ${port}`}`;
     }
-    case 'condition':
-      return SEEN_KINDS.condition.says(check);
     default: {
       const { says } = SEEN_KINDS[check.kind] as SeenKind<SeenCheck['settings']>;
       return says(check.settings);

@@ -8,10 +8,7 @@ const CHECK: ConditionCheck = {
   name: 'kernel',
   kind: 'condition',
   id: 'npd/kernel',
-  type: 'KernelHealthy',
-  status: 'True',
-  forMs: 0,
-  missing: 'Unknown',
+  settings: { type: 'KernelHealthy', status: 'True', missing: 'Unknown' },
 };
 const REPORTER = { namespace: 'kube-system', selector: { matchLabels: { app: 'npd' } } };
 const SINCE = '2026-01-01T00:00:00Z';
@@ -33,10 +30,11 @@ function npd(ready: boolean) {
   return pod({ namespace: 'kube-system', name: 'npd-1', labels: { app: 'npd' }, ready });
 }
 
-type Given = { check?: Partial<ConditionCheck>; monotonicMs?: number } & Parameters<typeof snapshot>[0];
+type Given = { check?: Partial<ConditionCheck['settings']>; monotonicMs?: number } & Parameters<typeof snapshot>[0];
 
 function verdict({ check = {}, monotonicMs = 0, ...change }: Given) {
-  return conditionVerdict({ ...CHECK, ...check }, snapshot({ conditions: [condition()], ...change }), {
+  const settings = { ...CHECK.settings, ...check };
+  return conditionVerdict({ ...CHECK, settings }, snapshot({ conditions: [condition()], ...change }), {
     monotonicMs,
     wallMs: NOW_MS,
   });

@@ -14,14 +14,14 @@ const MISSING = { Unknown: 'unknown', Pass: 'ready', Fail: 'not-ready' } as cons
  * unknown for the silence window, and then not ready by silence, unless a guard holds.
  */
 export function conditionVerdict(check: ConditionCheck, snapshot: NodeSnapshot, now: Moment): Verdict {
-  const { type, status, forMs, missing, reporter } = check;
+  const { type, status, forMs = 0, missing, reporter } = check.settings;
   const { conditions, podsKnown, silenceMs } = snapshot;
   if (!conditions)
     return { state: 'unknown', cause: 'unknown', reason: 'the conditions of the node are not known yet' };
   if (reporter && !podsKnown(reporter.namespace)) {
     return { state: 'unknown', cause: 'unknown', reason: `the pods in ${reporter.namespace} have not been listed yet` };
   }
-  const doubt = doubtOf(check, snapshot, now);
+  const doubt = doubtOf(check.settings, snapshot, now);
   if (doubt !== undefined) {
     const { sinceMs = now.monotonicMs, guard } = snapshot.doubt(check);
     const reason = `nothing vouches for the condition ${type}: ${doubt}`;

@@ -12,6 +12,7 @@ const LABEL = 'service.rollcall.dev/x';
 /** A check that a driver is registered, which counts as passed for an hour after it began to fail. */
 const registered = (driver: string): SingleCheck => ({
   name: driver,
+  id: `s/${driver}`,
   kind: 'csiNode',
   settings: { driver, graceMs: HOUR },
 });
@@ -39,7 +40,7 @@ function termOf(change: Partial<Service>, undecided?: () => string | undefined) 
 }
 
 test('a check that never passed has no grace after a take-over because another of its anyOf passed', () => {
-  const b: SingleCheck = { name: 'b', kind: 'csiNode', settings: { driver: 'b' } };
+  const b: SingleCheck = { name: 'b', id: 's/b', kind: 'csiNode', settings: { driver: 'b' } };
   const either = { name: 'either', kind: 'anyOf', checks: [registered('a'), b] } as const;
   const judge = termOf({ checks: [either] });
   const published = { ownedLabels: new Set([LABEL]), labels: { [LABEL]: 'true' } };

@@ -1,6 +1,6 @@
 import type { Moment } from '@rollcall/common/clock.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
-import type { Service, SingleCheck } from '../../model/services.ts';
+import { graceOf, type Service, type SingleCheck, saysOf } from '../../model/services.ts';
 import { conditionIn } from '../../state/reporters.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { startedServices, wasReady } from '../../state/started-services.ts';
@@ -36,7 +36,7 @@ export class Graces {
   apply(check: SingleCheck, verdict: Verdict, now: Moment, isOfAny = false): Verdict {
     const graceMs = graceOf(check);
     if (graceMs === undefined) return verdict;
-    const key = textOf(check);
+    const key = saysOf(check);
     this.#next ??= new Map();
     if (verdict.state === 'ready') this.#next.set(key, undefined);
     const hasPassed = this.#before?.has(key) || (!isOfAny && this.#haveAllPassed());
@@ -57,24 +57,7 @@ export class Graces {
 export function passedBy(service: Service | undefined, snapshot: NodeSnapshot): GraceMemory {
   if (!service || !isShownReady(service, snapshot)) return NOTHING_PASSED;
   const single = service.checks.filter((check) => check.kind !== 'anyOf');
-  return new Map(single.filter((check) => graceOf(check) !== undefined).map((check) => [textOf(check), undefined]));
-}
-
-function graceOf(check: SingleCheck): number | undefined {
-  if (check.kind === 'pods') return check.pods.graceMs;
-  return 'settings' in check && 'graceMs' in check.settings ? check.settings.graceMs : undefined;
-}
-
-const texts = new WeakMap<SingleCheck, string>();
-
-/** What a check says, without its name and its grace: one that is renamed is the same. */
-function textOf(check: SingleCheck): string {
-  const known = texts.get(check);
-  if (known !== undefined) return known;
-  const { name: _name, ...says } = check;
-  const text = JSON.stringify(says, (key, value) => (key === 'graceMs' ? undefined : value));
-  texts.set(check, text);
-  return text;
+  return new Map(single.filter((check) => graceOf(check) !== undefined).map((check) => [saysOf(check), undefined]));
 }
 
 /** Whether the Node says that the service is ready: by its label or condition, or by having been freed of its taint. */

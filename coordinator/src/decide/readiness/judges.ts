@@ -101,7 +101,7 @@ function byInventory(
 
 /** One good pod is enough; one that is on its way out beside it does no harm. */
 export function judgePods(check: PodsCheck, { snapshot }: Pick<Subject, 'snapshot'>): Verdict {
-  const { namespace } = check.pods;
+  const { namespace } = check.settings;
   if (!snapshot.podsKnown(namespace)) {
     return { ...UNKNOWN, reason: `the pods in ${namespace} have not been listed yet` };
   }
@@ -109,12 +109,12 @@ export function judgePods(check: PodsCheck, { snapshot }: Pick<Subject, 'snapsho
   const good = readyPodIn(own, snapshot);
   if (good) return { ...SEEN, state: 'ready', reason: `pod ${good.namespace}/${good.name} is Ready` };
   const other = own.find(({ terminating }) => !terminating) ?? own[0];
-  if (!other) return { ...SEEN, state: 'not-ready', reason: noPod(check.pods) };
+  if (!other) return { ...SEEN, state: 'not-ready', reason: noPod(check.settings) };
   return { ...SEEN, state: 'not-ready', reason: `pod ${other.namespace}/${other.name} ${problemOf(other)}` };
 }
 
 /** With what a mistake may be in: the namespace, the selector, the name of the DaemonSet. */
-function noPod({ namespace, selector, daemonSet }: PodsCheck['pods']): string {
+function noPod({ namespace, selector, daemonSet }: PodsCheck['settings']): string {
   const controller = daemonSet === undefined ? '' : ` of the DaemonSet ${daemonSet}`;
   return `no pod${controller} on the node matches ${formatSelector(selector)} in ${namespace}`;
 }
@@ -141,12 +141,12 @@ function unheardVerdict(freshness: NodeSnapshot['freshness']): Verdict | undefin
 }
 
 function judgeProbe(check: ProbeCheck, { service, snapshot, now }: Subject): Verdict {
-  const { id, probe } = check;
+  const { id, settings: probe } = check;
   const { freshness, services, heardMs = now.monotonicMs, toldMs, pods, podsKnown } = snapshot;
   const unheard = unheardVerdict(freshness);
   if (unheard) return unheard;
   const report = services.get(id);
-  const isKnown = podsChecksFor(service, probe).every((each) => podsKnown(each.pods.namespace));
+  const isKnown = podsChecksFor(service, probe).every((each) => podsKnown(each.settings.namespace));
   const can = report ? 'yes' : canProbe(service, probe, pods);
   if (can !== 'yes') {
     const reason = `no pod of ${service.name} on the node can be probed`;

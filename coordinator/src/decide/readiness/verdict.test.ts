@@ -117,7 +117,7 @@ describe('a service', () => {
 
 describe('a service with a CSI driver', () => {
   const service = serviceOf('ebs', {
-    checks: [{ name: 'registered', kind: 'csiNode', settings: { driver: 'ebs.csi.aws.com' } }],
+    checks: [{ name: 'registered', id: 's/registered', kind: 'csiNode', settings: { driver: 'ebs.csi.aws.com' } }],
   });
   const csiNode = { name: 'n', nodeUid: 'u', drivers: ['ebs.csi.aws.com'], storageProblems: new Map() };
   const ill = (driver: string) => ({ ...csiNode, storageProblems: new Map([[driver, 'StorageDegraded: Slow']]) });
@@ -195,7 +195,10 @@ describe('a probe of pods of which none can be probed', () => {
   const anyOf: ServiceCheck = {
     name: 'any',
     kind: 'anyOf',
-    checks: [podsCheck('mirror'), { name: 'registered', kind: 'csiNode', settings: { driver: 'd' } }],
+    checks: [
+      podsCheck('mirror'),
+      { name: 'registered', id: 's/registered', kind: 'csiNode', settings: { driver: 'd' } },
+    ],
   };
   const csiNode = { name: 'n', nodeUid: 'u', drivers: ['d'], storageProblems: new Map() };
   const judge = (change: Parameters<typeof snapshot>[0], probe = probeCheck('mirror/port')) =>
@@ -249,6 +252,7 @@ describe('a service that needs devices', () => {
     checks: [
       {
         name: 'gpus',
+        id: 'gpu-node/gpus',
         kind: 'device',
         settings: { name: 'nvidia-gpu', minCount: 2, driver: 'nvidia' },
       },
@@ -308,8 +312,8 @@ describe('what drivers offer', () => {
     const name = 'nvidia.com/gpu';
     const check: SeenCheck =
       kind === 'dra'
-        ? { name: 'offered', kind, settings: { driver: name, min: 8 } }
-        : { name: 'offered', kind, settings: { name, min: 8 } };
+        ? { name: 'offered', id: 's/offered', kind, settings: { driver: name, min: 8 } }
+        : { name: 'offered', id: 's/offered', kind, settings: { name, min: 8 } };
     const { state, cause, reason } = judgeService(
       serviceOf('gpus', { checks: [check] }),
       snapshot({ freshness: { state: 'silent' }, ...change }),
@@ -350,7 +354,7 @@ describe('of several checks', () => {
   const outcomes = {
     ready: probeCheck('well'),
     agent: probeCheck('ill'),
-    evidence: { name: 'csi', kind: 'csiNode', settings: { driver: 'none' } },
+    evidence: { name: 'csi', id: 's/csi', kind: 'csiNode', settings: { driver: 'none' } },
     silence: probeCheck('missing'),
     unknown: probeCheck('unasked'),
   } satisfies Record<string, SingleCheck>;

@@ -29,7 +29,7 @@ export function judgeService(
   const judge = (check: SingleCheck, isOfAny: boolean) =>
     graces.apply(check, judgeSingle(check, { service, snapshot, now }), now, isOfAny);
   const checks = service.checks
-    .filter((check) => check.kind !== 'pods' || !check.pods.optional)
+    .filter((check) => check.kind !== 'pods' || !check.settings.optional)
     .map((check) => ({
       name: check.name,
       ...(check.kind === 'anyOf' ? anyOf(check.checks.map((each) => judge(each, true))) : judge(check, false)),

@@ -209,6 +209,8 @@ describe('a service is refused', () => {
     ['an unknown field', { pubish: {} }, 'UnknownField'],
     ['no check', { checks: [] }, 'InvalidChecks'],
     ['17 checks', { checks: many(17) }, 'InvalidChecks'],
+    ['a period of more than an hour', { checks: [{ ...PORT, period: '61m' }] }, 'InvalidChecks'],
+    ['a time-out of more than an hour', { checks: [{ ...PORT, timeout: '2h' }] }, 'InvalidChecks'],
     ['two checks of one name', { checks: [PORT, PORT] }, 'InvalidChecks'],
     ['9 checks in anyOf', { checks: [{ name: 'any', anyOf: many(9) }] }, 'InvalidChecks'],
     ['two checks of one name in anyOf', { checks: [{ name: 'any', anyOf: [PORT, PORT] }] }, 'InvalidChecks'],

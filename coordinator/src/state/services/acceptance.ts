@@ -6,6 +6,7 @@ import {
   KNOWN_TAINT_PREFIXES,
   KUBELET_CONDITIONS,
   PROBE_PERIOD_MS_MIN,
+  PROBE_TIME_MS_MAX,
   REPAIR_CONDITIONS,
   SERVICE_LABEL_PREFIX,
 } from '@rollcall/common/well-known.ts';
@@ -88,13 +89,19 @@ type ConditionUse = { published: Map<string, string>; checked: Map<string, strin
 function use({ published, checked }: ConditionUse, service: Service): void {
   const { condition } = service.publish;
   if (condition !== undefined) published.set(condition, service.name);
-  for (const { type } of conditionChecksOf(service)) if (!checked.has(type)) checked.set(type, service.name);
+  for (const {
+    settings: { type },
+  } of conditionChecksOf(service))
+    if (!checked.has(type)) checked.set(type, service.name);
 }
 
 /** A condition that rollcall publishes says what it knows already: a service that went by it could keep itself ready. */
 function conditionCircle(service: Service, { published, checked }: ConditionUse): Refusal | undefined {
   const { condition } = service.publish;
-  for (const { name, type } of conditionChecksOf(service)) {
+  for (const {
+    name,
+    settings: { type },
+  } of conditionChecksOf(service)) {
     const owner = type === condition ? service.name : published.get(type);
     if (owner === undefined) continue;
     const message = `The check ${name} asks for the condition ${type}, which the NodeService ${owner} publishes: use a condition that another component writes`;
@@ -108,9 +115,9 @@ function conditionCircle(service: Service, { published, checked }: ConditionUse)
 
 /** Conditions that kubelets write come with every heartbeat, and are not kept. */
 function kubeletCondition(service: Service): Refusal | undefined {
-  const found = conditionChecksOf(service).find(({ type }) => KUBELET_CONDITIONS.includes(type));
+  const found = conditionChecksOf(service).find(({ settings: { type } }) => KUBELET_CONDITIONS.includes(type));
   if (!found) return undefined;
-  const message = `The check ${found.name} asks for ${found.type}, which the kubelet writes and Kubernetes itself acts on: use another condition`;
+  const message = `The check ${found.name} asks for ${found.settings.type}, which the kubelet writes and Kubernetes itself acts on: use another condition`;
   return { reason: 'KubeletCondition', message };
 }
 
@@ -283,11 +290,15 @@ function invalidChecks(checks: readonly ServiceCheck[], most = CHECKS.maxItems):
   if (twice !== undefined) return refusal(`Several checks have the name ${twice}: give each a name of its own`);
   return firstOf(checks, (check) => {
     if (check.kind === 'anyOf') return invalidChecks(check.checks, anyOf.maxItems);
-    const { periodMilliseconds = PROBE_PERIOD_MS_MIN } = check.kind === 'probe' ? check.probe : {};
-    if (periodMilliseconds >= PROBE_PERIOD_MS_MIN) return undefined;
-    return refusal(
-      `The period of the check ${check.name} is ${periodMilliseconds} ms: use at least ${PROBE_PERIOD_MS_MIN}ms`,
-    );
+    if (check.kind !== 'probe') return undefined;
+    const { periodMilliseconds = PROBE_PERIOD_MS_MIN, timeoutMilliseconds = 0 } = check.settings;
+    if (periodMilliseconds < PROBE_PERIOD_MS_MIN)
+      return refusal(
+        `The period of the check ${check.name} is ${periodMilliseconds} ms: use at least ${PROBE_PERIOD_MS_MIN}ms`,
+      );
+    const longest = periodMilliseconds > PROBE_TIME_MS_MAX ? 'period' : 'timeout';
+    if (Math.max(periodMilliseconds, timeoutMilliseconds) <= PROBE_TIME_MS_MAX) return undefined;
+    return refusal(`The ${longest} of the check ${check.name} is longer than 1h: use at most 1h`);
   });
 }
 
@@ -306,7 +317,7 @@ function unknownDevice(service: Service): Refusal | undefined {
 function unclearPods(service: Service): Refusal | undefined {
   const refusal = (message: string): Refusal => ({ reason: 'UnclearPods', message });
   const names = podsChecksOf(service).map(({ name }) => name);
-  return firstOf(probeChecksOf(service), ({ name, probe }) => {
+  return firstOf(probeChecksOf(service), ({ name, settings: probe }) => {
     const { of } = probe;
     if (of !== undefined && names.filter((each) => each === of).length !== 1)
       return refusal(`The check ${name} is of ${of}, which is not the name of one check of pods: name one in "of"`);

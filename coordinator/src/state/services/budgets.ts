@@ -51,7 +51,7 @@ function budgetsOf(probesPerSecond: number): Budget<Service, Refusal>[] {
       reason: 'TooManyProbes',
       problem: 'An agent could make too many probes a second',
       max: probesPerSecond,
-      needOf: (service) => probeChecksOf(service).reduce((sum, { probe }) => sum + probesPerSecondOf(probe), 0),
+      needOf: (service) => probeChecksOf(service).reduce((sum, { settings }) => sum + probesPerSecondOf(settings), 0),
       format: (amount) => String(Number(amount.toFixed(1))),
       cure: `lengthen the period of its checks, ${APART}, or raise --agent-probes-per-second (coordinator.config.agentProbesPerSecond in the chart)`,
     },
@@ -134,7 +134,7 @@ export class NodeBudgets {
 
   /** The bytes of the CA bundles that no service before has brought, by key. */
   #newBundles(service: Service): Map<string, number> {
-    const bundles = probeChecksOf(service).flatMap(({ probe }) => wireProbe(probe).caBundle ?? []);
+    const bundles = probeChecksOf(service).flatMap(({ settings }) => wireProbe(settings).caBundle ?? []);
     const isNew = ({ key }: { key: string }) => !this.#bundles.has(key);
     return new Map(bundles.filter(isNew).map(({ key, bytes }) => [key, bytes + BUNDLE_KEY_BYTES]));
   }
@@ -143,7 +143,7 @@ export class NodeBudgets {
 /** What the probes of a service add to the list for agents, CA bundles apart. */
 function bytesOfProbes(service: Service): number {
   return probeChecksOf(service).reduce(
-    (sum, { id, probe }) => sum + id.length + wireProbe(probe).bytes + ADDRESSES_BYTES,
+    (sum, { id, settings }) => sum + id.length + wireProbe(settings).bytes + ADDRESSES_BYTES,
     0,
   );
 }

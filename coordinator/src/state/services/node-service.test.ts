@@ -28,7 +28,7 @@ test('a NodeService is read as a service', () => {
     name: 'mirror',
     nodeSelector: { matchLabels: { 'kubernetes.io/os': 'linux' } },
     checks: [
-      { name: 'pod', kind: 'pods', pods },
+      { name: 'pod', id: 'mirror/pod', kind: 'pods', settings: pods },
       expect.objectContaining({ name: 'socket', kind: 'probe', id: 'mirror/socket' }),
     ],
     mode: 'Startup',
@@ -42,7 +42,7 @@ test('one that says little has a label of its own name, and is evaluated all the
   const checks = [{ name: 'registered', csiNode: { driver: 'ebs.csi.aws.com' } }];
   expect(observeNodeService({ metadata, spec: { checks } }).service).toEqual({
     name: 'mirror',
-    checks: [{ name: 'registered', kind: 'csiNode', settings: { driver: 'ebs.csi.aws.com' } }],
+    checks: [{ name: 'registered', id: 'mirror/registered', kind: 'csiNode', settings: { driver: 'ebs.csi.aws.com' } }],
     mode: 'Continuous',
     publish: { label: 'service.rollcall.dev/mirror' },
     origin,

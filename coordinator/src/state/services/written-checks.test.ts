@@ -11,22 +11,27 @@ const probe = (spec: object, more: object = {}) => ({
   name: 'c',
   kind: 'probe',
   id: 'svc/c',
-  probe: { spec, ...more, ...TIMES },
+  settings: { spec, ...more, ...TIMES },
 });
 test.each<[object, object]>([
-  [{ pods: PODS }, { name: 'c', kind: 'pods', pods: PODS }],
-  [{ csiNode: { driver: 'd' } }, { name: 'c', kind: 'csiNode', settings: { driver: 'd' } }],
-  [{ device: { name: 'gpu' } }, { name: 'c', kind: 'device', settings: { name: 'gpu', minCount: 1 } }],
+  [{ pods: PODS }, { name: 'c', id: 'svc/c', kind: 'pods', settings: PODS }],
+  [{ csiNode: { driver: 'd' } }, { name: 'c', id: 'svc/c', kind: 'csiNode', settings: { driver: 'd' } }],
+  [{ device: { name: 'gpu' } }, { name: 'c', id: 'svc/c', kind: 'device', settings: { name: 'gpu', minCount: 1 } }],
   [
     { device: { name: 'gpu', minCount: 8, driver: 'nvidia' } },
-    { name: 'c', kind: 'device', settings: { name: 'gpu', minCount: 8, driver: 'nvidia' } },
+    { name: 'c', id: 'svc/c', kind: 'device', settings: { name: 'gpu', minCount: 8, driver: 'nvidia' } },
   ],
-  [{ resource: { name: 'r' } }, { name: 'c', kind: 'resource', settings: { name: 'r', min: 1 } }],
-  [{ resource: { name: 'r', min: 2 } }, { name: 'c', kind: 'resource', settings: { name: 'r', min: 2 } }],
-  [{ dra: { driver: 'd' } }, { name: 'c', kind: 'dra', settings: { driver: 'd', min: 1 } }],
+  [{ resource: { name: 'r' } }, { name: 'c', id: 'svc/c', kind: 'resource', settings: { name: 'r', min: 1 } }],
+  [{ resource: { name: 'r', min: 2 } }, { name: 'c', id: 'svc/c', kind: 'resource', settings: { name: 'r', min: 2 } }],
+  [{ dra: { driver: 'd' } }, { name: 'c', id: 'svc/c', kind: 'dra', settings: { driver: 'd', min: 1 } }],
   [
     { condition: { type: 'T', for: '1m' } },
-    { name: 'c', kind: 'condition', id: 'svc/c', type: 'T', status: 'True', missing: 'Unknown', forMs: 60_000 },
+    {
+      name: 'c',
+      id: 'svc/c',
+      kind: 'condition',
+      settings: { type: 'T', status: 'True', missing: 'Unknown', forMs: 60_000 },
+    },
   ],
   [{ tcp: { port: 1 } }, probe({ kind: 'tcp' }, { port: 1 })],
   [{ tls: { port: 1, host: 'Node' } }, probe({ kind: 'tls' }, { port: 1, host: 'Node' })],
@@ -53,7 +58,7 @@ test('times and thresholds of a probe are as they are written', () => {
   const written = [{ name: 'c', tcp: { port: 1 }, ...times }];
   expect(unknownOf(written)).toBeUndefined();
   expect(readChecks('svc', written)[0]).toMatchObject({
-    probe: { periodMilliseconds: 500, timeoutMilliseconds: 2000, failureThreshold: 5, successThreshold: 2 },
+    settings: { periodMilliseconds: 500, timeoutMilliseconds: 2000, failureThreshold: 5, successThreshold: 2 },
   });
 });
 

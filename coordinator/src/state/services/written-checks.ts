@@ -1,6 +1,4 @@
 import { CHECK_KINDS, PROBE_KINDS } from '@rollcall/common/checks/check-kinds.ts';
-import type { ConditionSettings } from '@rollcall/common/checks/kinds/condition.ts';
-import type { PodsSettings } from '@rollcall/common/checks/kinds/pods.ts';
 import { readBy } from '@rollcall/common/checks/schema.ts';
 import { durationMs } from '@rollcall/common/duration-ms.ts';
 import type { ServiceCheck, ServiceProbe, SingleCheck } from '../../model/services.ts';
@@ -36,11 +34,8 @@ function readSingle(written: WrittenCheck, id: string): SingleCheck {
   const { name } = written;
   const kind = Object.keys(CHECK_KINDS).find((each) => each in written) ?? '';
   const given = written[kind] as Readonly<Record<string, unknown>>;
-  if (kind in PROBE_KINDS) return { name, kind: 'probe', id, probe: readProbe(kind, given, written) };
-  const settings = readBy(CHECK_KINDS[kind]?.schema ?? {}, given);
-  if (kind === 'pods') return { name, kind, pods: settings as PodsSettings };
-  if (kind === 'condition') return { name, kind, id, forMs: 0, ...(settings as ConditionSettings) };
-  return { name, kind, settings } as SingleCheck;
+  if (kind in PROBE_KINDS) return { name, id, kind: 'probe', settings: readProbe(kind, given, written) };
+  return { name, id, kind, settings: readBy(CHECK_KINDS[kind]?.schema ?? {}, given) } as SingleCheck;
 }
 
 /** `http: {port, path}` is a probe of the kind `http`, with the same settings, as agents are told. */

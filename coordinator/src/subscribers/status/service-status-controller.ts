@@ -29,7 +29,7 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
   const { clock } = writes;
   // Before they are listed, whether they may be watched is not known.
   const arePodsKnown = (service: Service) =>
-    podsChecksOf(service).every(({ pods }) => fleet.servicePods.knows(pods.namespace));
+    podsChecksOf(service).every(({ settings }) => fleet.servicePods.knows(settings.namespace));
   const statusOf = (object: ObservedNodeService) => {
     if (!serviceRegistry.isJudged(object)) return undefined;
     const refusal = serviceRegistry.refusalOf(object);

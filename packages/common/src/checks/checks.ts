@@ -11,8 +11,13 @@ function mapSchemas(kinds: typeof CHECK_KINDS): Readonly<Record<string, Schema>>
 }
 
 const times = {
-  period: duration('period', 'For probes: time between two of them. Defaults to 1s.', {}, '100ms'),
-  timeout: duration('timeout', 'For probes: time-out of each. Defaults to 1s.'),
+  period: duration(
+    'period',
+    'For probes: time between two of them, at most 1h. Defaults to 1s.',
+    {},
+    { least: '100ms', most: '1h' },
+  ),
+  timeout: duration('timeout', 'For probes: time-out of each, at most 1h. Defaults to 1s.', {}, { most: '1h' }),
   failureThreshold: whole(
     'For probes: number of failed ones in a row after which the check fails; after a refused connection it fails at once. Defaults to 3.',
     1,
@@ -67,9 +72,13 @@ const hostOfPods = needsPods(
     ).join(' || '),
   'host is Pod, but no check is of the kind pods: add one, or use Node or Loopback',
 );
-const fileOfPods = needsPods(
-  (check) => `(has(${check}.file) && has(${check}.file.newerThan) && ${check}.file.newerThan == 'Pod')`,
-  'file.newerThan is Pod, but no check is of the kind pods: add one, or use Boot',
+const startOfPods = Object.entries(PROBE_KINDS).flatMap(([kind, { dependsOnStart }]) =>
+  dependsOnStart
+    ? needsPods(
+        (check) => `(has(${check}.${kind}) && ${dependsOnStart.rule(`${check}.${kind}`)})`,
+        `${kind}.${dependsOnStart.says}, but no check is of the kind pods: add one, ${dependsOnStart.cure}`,
+      )
+    : [],
 );
 
 const list = { type: 'array', minItems: 1, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
@@ -98,5 +107,5 @@ export const checks = {
     properties: { name, ...KINDS, anyOf, ...ofProbes },
     'x-kubernetes-validations': [oneOf([...Object.keys(KINDS), 'anyOf']), fieldsOfProbes],
   },
-  'x-kubernetes-validations': [hostOfPods, fileOfPods],
+  'x-kubernetes-validations': [hostOfPods, ...startOfPods],
 };

@@ -45,15 +45,20 @@ export const whole = (description: string, minimum: number, maximum: number, mor
 
 export const yesOrNo = (description: string) => ({ description, type: 'boolean' });
 
-/** A duration from `least` to a year; CEL reads it as Go does. It is read as milliseconds. */
-export const duration = (name: string, description: string, more: Schema = {}, least = '10ms') => ({
+/** A duration from `least` to `most`, by default a year; CEL reads it as Go does. It is read as milliseconds. */
+export const duration = (
+  name: string,
+  description: string,
+  more: Schema = {},
+  { least = '10ms', most = '8760h' }: { least?: string; most?: string } = {},
+) => ({
   [DURATION]: true as const,
-  ...text(`${description} A duration, such as 500ms, 10s or 1h30m.`, {
+  ...text(`${description} A duration, such as 500ms, 10s or 1m30s.`, {
     maxLength: 32,
     'x-kubernetes-validations': [
       validation<string>(
-        `self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('${least}') && duration(self) <= duration('8760h')`,
-        `${name} must be a duration of ${least} to 8760h, such as 500ms, 10s or 1h30m`,
+        `self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('${least}') && duration(self) <= duration('${most}')`,
+        `${name} must be a duration of ${least} to ${most}, such as 500ms, 10s or 1m30s`,
         (value) => durationMs(value) !== undefined,
       ),
     ],
@@ -89,7 +94,7 @@ function problemInside(schema: Schema, value: unknown, path: string): string | u
   switch (schema.type) {
     case 'string': {
       const isText = typeof value === 'string' && isWithin([...value].length, minLength, maxLength);
-      return isText && (pattern === undefined || new RegExp(pattern).test(value)) ? undefined : path;
+      return isText && (pattern === undefined || compiled(pattern).test(value)) ? undefined : path;
     }
     case 'integer': {
       const isWhole = Number.isInteger(value) && isWithin(Number(value), schema.minimum, schema.maximum);
@@ -108,6 +113,15 @@ function problemInside(schema: Schema, value: unknown, path: string): string | u
     default:
       return undefined;
   }
+}
+
+/** By pattern. Only schemas have patterns, and there are few. */
+const expressions = new Map<string, RegExp>();
+
+function compiled(pattern: string): RegExp {
+  const expression = expressions.get(pattern) ?? new RegExp(pattern);
+  expressions.set(pattern, expression);
+  return expression;
 }
 
 function problemInFields(schema: Schema, value: unknown, path: string): string | undefined {
