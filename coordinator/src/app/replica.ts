@@ -87,6 +87,7 @@ export async function createReplica(context: ReplicaContext) {
   const evaluator = new Evaluator({
     ...labelerOptions,
     fleet,
+    isReported: (service) => serviceRegistry.isReported(service),
     holdsOn: (node) => holds.on(node),
     skipped,
     ...guardSettings(config),

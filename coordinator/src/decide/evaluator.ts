@@ -18,24 +18,25 @@ import { createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { EvaluatedNode, Labelers } from './labelers/labeler.ts';
 import { undecidedLabels } from './labelers/undecided-labels.ts';
 import { parseWithdrawnLabels } from './labelers/withdrawn-labels.ts';
-import { type Judgement, ReadinessTracker, readinessOf } from './readiness/tracker.ts';
+import { type Judgement, type ReadinessOptions, ReadinessTracker, readinessOf } from './readiness/tracker.ts';
 import { ServiceTally } from './service-tally.ts';
 import { TaintBudget, withheldText } from './taint-budget.ts';
 import { TakenLabels } from './taken-labels.ts';
 
-export type EvaluatorOptions = Omit<LabelerOptions, 'withheldTaint'> & {
-  fleet: Fleet;
-  /** The NodeHolds that keep a node. */
-  holdsOn: (node: string) => NodeHolds;
-  /** Keys that a plan leaves out for now. */
-  skipped: {
-    asking: (node: ObservedNode) => { ask: AskSkipped; leftOut: ReadonlySet<string> };
-    settle: (node: ObservedNode, leftOut: ReadonlySet<string>) => void;
+export type EvaluatorOptions = Omit<LabelerOptions, 'withheldTaint'> &
+  Pick<ReadinessOptions, 'isReported'> & {
+    fleet: Fleet;
+    /** The NodeHolds that keep a node. */
+    holdsOn: (node: string) => NodeHolds;
+    /** Keys that a plan leaves out for now. */
+    skipped: {
+      asking: (node: ObservedNode) => { ask: AskSkipped; leftOut: ReadonlySet<string> };
+      settle: (node: ObservedNode, leftOut: ReadonlySet<string>) => void;
+    };
+    /** How long labels stay that many nodes would lose for what was configured; 0 not at all. */
+    massWithdrawalDelayMs: number;
+    clock: Clock;
   };
-  /** How long labels stay that many nodes would lose for what was configured; 0 not at all. */
-  massWithdrawalDelayMs: number;
-  clock: Clock;
-};
 
 /** The result of observing a node. */
 export type Observation = {
@@ -55,7 +56,16 @@ class Memory {
   readonly gates: GateWaits;
   readonly taints: TaintBudget;
 
-  constructor({ fleet, services, startupGate, massWithdrawalDelayMs, factLabels, rules, clock }: EvaluatorOptions) {
+  constructor({
+    fleet,
+    services,
+    isReported,
+    startupGate,
+    massWithdrawalDelayMs,
+    factLabels,
+    rules,
+    clock,
+  }: EvaluatorOptions) {
     const nodesWith = (label: string) =>
       fleet.nodes().flatMap(({ name, labels }) => (labels[label] === undefined ? [] : name));
     this.blastRadius = new BlastRadius(massWithdrawalDelayMs, nodesWith);
@@ -63,6 +73,7 @@ class Memory {
     this.readiness = new ReadinessTracker({
       services,
       observer: this.observer,
+      ...(isReported ? { isReported } : {}),
       undecided: undecidedLabels(factLabels, rules),
     });
     this.gates = new GateWaits(startupGate.maxWaitMs);

@@ -9,8 +9,9 @@ import {
   UNRELATED_CERTIFICATE,
 } from '@rollcall/agent/probes/testing/certificates.ts';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { ApiClient } from '../../control-plane/api-client.ts';
+import type { ApiClient, KubeObject } from '../../control-plane/api-client.ts';
 import { createPod } from '../../control-plane/cluster.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
 import { dropPci } from '../../fixtures/pci.ts';
 import { type Host, unpackHost } from '../../fixtures/unpack.ts';
 import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
@@ -111,6 +112,22 @@ describe('the grace of a check', () => {
     await labelled('plugin', undefined);
     const [gone] = embedded.rig.history.since(brokenMs, labelOf('plugin'), node.name);
     expect((gone?.atMs ?? 0) - brokenMs).toBeGreaterThan(GRACE_MS - 500);
+  });
+
+  test('is not for a check that was edited while no coordinator ran, and never passed', async () => {
+    await offer('8');
+    const check = (name: string) => ({ name: 'gpus', resource: { name, grace: '1h' } });
+    await create('edited', [check(RESOURCE)]);
+    await labelled('edited', 'true');
+    const path = `${NODE_SERVICES}/edited`;
+    await waitFor('the status', async () => {
+      const { metadata, status } = await api.get<KubeObject & { status?: { observedGeneration?: number } }>(path);
+      return status?.observedGeneration === metadata['generation'];
+    });
+    await embedded.rig.endCoordinator(await embedded.rig.leader(), 'SIGTERM');
+    await api.patch(path, { spec: { checks: [check('example.com/never')] } }, 'application/merge-patch+json');
+    await embedded.rig.addCoordinator();
+    await labelled('edited', undefined);
   });
 
   test('is for what the coordinator sees', async () => {

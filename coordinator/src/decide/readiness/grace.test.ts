@@ -22,12 +22,13 @@ const lists = (...drivers: string[]): Partial<NodeSnapshot> => ({
 });
 
 /** One term of a leader, which evaluates one node. */
-function termOf(change: Partial<Service>, undecided?: () => string | undefined) {
+function termOf(change: Partial<Service>, undecided?: () => string | undefined, isReported = () => true) {
   const service = serviceOf('x', { publish: { label: LABEL }, ...change });
   const observer = { sees: () => {}, heldUntilMs: () => undefined, record: () => {} };
   const tracker = new ReadinessTracker({
     services: () => [service],
     observer,
+    isReported,
     ...(undecided ? { undecided: () => undecided } : {}),
   });
   const record = nodeRecord();
@@ -76,4 +77,33 @@ test('after a take-over a check has its grace once it is known that the service 
   expect(judge(0, { ...published, labels: { [LABEL]: 'true' }, ...lists() })?.state).toBe('unknown');
   unknown = undefined;
   expect(judge(1000, { ...published, labels: { [LABEL]: 'true', gpu: 'true' }, ...lists() })?.state).toBe('ready');
+});
+
+test('a check of a service that was edited while no replica led has no grace before it passed', () => {
+  let isReported = false;
+  const judge = termOf({ checks: [registered('new')] }, undefined, () => isReported);
+  const published = { ownedLabels: new Set([LABEL]), labels: { [LABEL]: 'true' } };
+  expect(judge(0, { ...published, ...lists('old') })?.state).toBe('not-ready');
+  // This term reports of it, too.
+  isReported = true;
+  expect(judge(1000, { ...published, ...lists('old') })?.state).toBe('not-ready');
+  expect(judge(2000, { ...published, ...lists('new') })?.state).toBe('ready');
+  expect(judge(3000, { ...published, ...lists('old') })?.state).toBe('ready');
+});
+
+test('a node that is evaluated for the first time after the edit has no grace by what this term reported itself', () => {
+  let isReported = false;
+  const service = serviceOf('x', { publish: { label: LABEL }, checks: [registered('new')] });
+  const observer = { sees: () => {}, heldUntilMs: () => undefined, record: () => {} };
+  const tracker = new ReadinessTracker({ services: () => [service], observer, isReported: () => isReported });
+  const published = snapshot({ ownedLabels: new Set([LABEL]), labels: { [LABEL]: 'true' }, ...lists('old') });
+  const evaluate = (name: string) => {
+    const now = { monotonicMs: 0, wallMs: 0 };
+    const [record, judgements] = [nodeRecord(name), tracker.judge(nodeRecord(name), published, now)];
+    tracker.record(record, published, judgements, now);
+    return readinessOf(judgements).get('x')?.state;
+  };
+  expect(evaluate('first')).toBe('not-ready');
+  isReported = true;
+  expect(evaluate('second')).toBe('not-ready');
 });

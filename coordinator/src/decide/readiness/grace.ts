@@ -21,10 +21,18 @@ export class Graces {
   /** When the first grace ends that counts now, by the monotonic clock. */
   endMs = Number.POSITIVE_INFINITY;
 
-  /** `before`: what was remembered in this term; `undefined` at the first evaluation in it. */
-  constructor(before: GraceMemory | undefined, service: Service, snapshot: NodeSnapshot) {
+  /**
+   * `before`: what was remembered in this term; `undefined` at the first evaluation in it. `isPublished`: whether what the
+   * Node says of the service follows from its checks as they are now.
+   */
+  constructor(
+    before: GraceMemory | undefined,
+    service: Service,
+    snapshot: NodeSnapshot,
+    isPublished: (service: Service) => boolean = () => true,
+  ) {
     this.#before = before;
-    this.#haveAllPassed = () => before === undefined && isShownReady(service, snapshot);
+    this.#haveAllPassed = () => before === undefined && isShownReady(service, snapshot) && isPublished(service);
   }
 
   /** What to remember. */

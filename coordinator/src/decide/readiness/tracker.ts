@@ -96,6 +96,8 @@ export type Judgement = { service: Service; sighting: Sighting; next: Memory; sh
 export type ReadinessOptions = {
   services: () => readonly Service[];
   observer: Observer;
+  /** Whether the status of a NodeService is about its present generation; defaults to yes. */
+  isReported?: (service: Service) => boolean;
   /** Why it is unknown whether a node gets a label that it does not have. */
   undecided?: (snapshot: NodeSnapshot) => (label: string) => string | undefined;
 };
@@ -109,6 +111,8 @@ export class ReadinessTracker {
   readonly #memories = new WeakMap<NodeRecord, NodeMemory>();
   /** When startup deadlines and graces end, by the monotonic clock, each with its node. */
   readonly #deadlines = new Map<Memory, { record: NodeRecord; endMs: number }>();
+  /** Whether the term before had reported of a service as it is now. This term does so once it has evaluated it. */
+  readonly #reported = new WeakMap<Service, boolean>();
   /** The damped services, each with its node. */
   readonly #held = new Map<Memory, NodeRecord>();
 
@@ -128,7 +132,7 @@ export class ReadinessTracker {
       const isFor = selectsYet(service.nodeSelector, snapshot.labels, undecided);
       if (!isFor) continue;
       const memory = memories?.get(service.name);
-      const graces = new Graces(memory?.graces, service, snapshot);
+      const graces = new Graces(memory?.graces, service, snapshot, this.#isReported);
       const evidence =
         isFor === true
           ? (startedVerdict(service, started) ?? judgeService(service, snapshot, now, graces))
@@ -170,6 +174,7 @@ export class ReadinessTracker {
     const judged = new Set(judgements.map(({ service }) => service.name));
     for (const [name, memory] of memories) if (!judged.has(name)) memory.graces = NOTHING_PASSED;
     for (const { service, sighting, next, shown, leftMs: left } of judgements) {
+      this.#reported.set(service, this.#isReported(service));
       observer.record({ node, agent, service: service.name, sighting }, nowMs);
       const memory = Object.assign(memories.get(service.name) ?? next, next);
       memories.set(service.name, memory);
@@ -183,6 +188,10 @@ export class ReadinessTracker {
     }
     return { heldBack, late };
   }
+
+  /** What Nodes say of a service that was edited while no replica led follows from its checks before. */
+  readonly #isReported = (service: Service): boolean =>
+    this.#reported.get(service) ?? this.#options.isReported?.(service) ?? true;
 
   /** Forgets the services that are gone, when the list of services is another one. */
   #memoriesOf(record: NodeRecord, services: readonly Service[]): Map<string, Memory> {

@@ -101,6 +101,12 @@ export class ServiceRegistry {
     return this.#builtIn.refusals.get(name);
   }
 
+  /** Whether the status of the NodeService is about its present generation. A built-in service has none. */
+  isReported({ name, origin }: Service): boolean {
+    const status = this.#objects.get(name)?.status as { observedGeneration?: unknown } | undefined;
+    return origin.kind === 'built-in' || status?.observedGeneration === origin.generation;
+  }
+
   noteStatus(name: string, status: unknown): void {
     const object = this.#objects.get(name);
     if (object) object.status = status;
