@@ -15,6 +15,8 @@ const LABEL = 'service.rollcall.dev/one';
 const DELAY_MS = 30_000;
 /** Ticks are a second apart, and the machine is shared. */
 const SLACK_MS = 8000;
+/** A delay that began anew after the loss would end later than the slack allows. */
+const LOSS_MS = SLACK_MS + 3000;
 
 let embedded: EmbeddedRig;
 let proxy: ThrottlingProxy;
@@ -84,7 +86,7 @@ test('a watch of NodeServices that is lost while a delay runs does not begin it 
   await eachOf(nodes, 8, (name) =>
     api.patch(`/api/v1/nodes/${name}`, { metadata: { labels: { touched: 'true' } } }, 'application/merge-patch+json'),
   );
-  await new Promise((resolve) => setTimeout(resolve, 5000));
+  await new Promise((resolve) => setTimeout(resolve, LOSS_MS));
   mend();
   await endsInTime(startMs);
 });
