@@ -11,7 +11,7 @@ const OBSERVER = 'coordinator/src/decide/guards/observer.ts';
 /** A number of a subject in the table of the guard. */
 const ruleNumber = (subject: string, name: string) =>
   numberIn('coordinator/src/state/guard.ts', new RegExp(`'?${subject}'?: \\{[^}]*\\b${name}: ([0-9]+)`));
-const LIMITER = 'coordinator/src/write/concurrency-limiter.ts';
+const LIMITER = 'coordinator/src/write/write-gate.ts';
 const EXTENDER = 'packages/scheduler-extender/src/extender';
 const OUTBOX = 'coordinator/src/subscribers/notify/outbox.ts';
 const POSTER = 'coordinator/src/subscribers/notify/poster.ts';

@@ -8,7 +8,7 @@ import { serviceOf } from '../model/services.test-fixtures.ts';
 import { listPoolLabels } from '../state/fleet.test-fixtures.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import { serviceList } from '../state/probe-targets.ts';
-import { WRITES_MAX } from '../write/concurrency-limiter.ts';
+import { WRITES_MAX } from '../write/write-gate.ts';
 import { carryOut, stage } from './node-controller.test-fixtures.ts';
 
 const POOL = 'example.com/pool';
@@ -168,6 +168,8 @@ describe('a label that a pool asked for', () => {
     // Not the timer, after which some would be worked on already.
     clock.standStill(1);
     controller.tick();
+    // Where the seats are filled; urgent nodes have more of them.
+    await Promise.resolve();
     expect(writer.waiting).toBe(MANY.length - WRITES_MAX);
   });
 
@@ -373,6 +375,8 @@ describe('a service that comes and goes', () => {
     say(true);
     await clock.advance(1000);
     controller.tick();
+    // Where the seats are filled; urgent nodes have more of them.
+    await Promise.resolve();
     expect(writer.waiting).toBe(MANY.length - WRITES_MAX);
   });
 

@@ -186,7 +186,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     return { node: { name, uid, resourceVersion }, ...decision.plan, decision };
   }
 
-  sent({ decision }: PreparedPlan): (isAnswered: boolean) => void {
+  sent({ decision }: PreparedPlan): (isSettled: boolean) => void {
     return this.#options.evaluator.sent(decision);
   }
 

@@ -195,19 +195,19 @@ export class Evaluator {
 
   /**
    * A request of the plan is in flight. It holds the places that it needs until the returned function is called: those of
-   * a request that was refused are free again. One that was not answered may have removed labels.
+   * a request that was refused are free again. One of which that is not known may have removed labels.
    */
-  sent({ node, evaluated, plan, guardRecords }: Decision): (isAnswered: boolean) => void {
+  sent({ node, evaluated, plan, guardRecords }: Decision): (isSettled: boolean) => void {
     const { fleet, services } = this.#options;
     const { taints, blastRadius } = this.#memory;
     for (const record of guardRecords.values()) record();
     const release = taints.reserve(services(), evaluated.name, plan?.taints?.add ?? []);
-    return (isAnswered) => {
+    return (isSettled) => {
       const labels = fleet.node(node.name)?.labels ?? {};
-      for (const key of isAnswered ? (plan?.withdrawal?.labels ?? []) : []) {
+      for (const key of isSettled ? (plan?.withdrawal?.labels ?? []) : []) {
         if (guardRecords.has(key) && labels[key] !== undefined) blastRadius.returned(node.name, key);
       }
-      release(isAnswered);
+      release(isSettled);
     };
   }
 

@@ -20,8 +20,8 @@ type Shown = {
   /** Nodes whose own pod tolerates its taint, or does not. */
   tolerant: Set<string>;
   intolerant: Set<string>;
-  /** Nodes to which a request may have added it, and whether an earlier one was not answered. */
-  inFlight: Map<string, boolean>;
+  /** Nodes to which a request may have added it. */
+  inFlight: Set<string>;
   /** Nodes for which there was no place, those that wait longest first. */
   waiting: Set<string>;
   /** Whether none of its pods tolerated its taint when that was last looked at. */
@@ -87,20 +87,17 @@ export class TaintBudget {
   }
 
   /**
-   * A request that adds these taints to a node is in flight. It holds a place for each until the returned function is
-   * called; by then the node shows the taint, or the place is free. A request that was not answered holds its places until
-   * nothing has to be written to the node: the answer to a later one may only say that the Node is another by now.
+   * A request that adds these taints to a node is in flight. It holds a place for each until the returned function is called:
+   * by then the node shows the taint, or the place is free. Where it is not known what became of the request (`isSettled`), or
+   * of one before it, until nothing has to be written to the node.
    */
-  reserve(services: readonly Service[], node: string, added: readonly Taint[]): (isAnswered?: boolean) => void {
+  reserve(services: readonly Service[], node: string, added: readonly Taint[]): (isSettled?: boolean) => void {
     const reserved = services.flatMap((service) =>
       added.some(({ key }) => key === taintOf(service)?.key) ? (this.#of(service) ?? []) : [],
     );
-    for (const { inFlight } of reserved) inFlight.set(node, inFlight.get(node) ?? false);
-    return (isAnswered = true) => {
-      for (const { inFlight } of reserved) {
-        if (!isAnswered) inFlight.set(node, true);
-        else if (inFlight.get(node) === false) inFlight.delete(node);
-      }
+    for (const { inFlight } of reserved) inFlight.add(node);
+    return (isSettled = true) => {
+      for (const { inFlight } of isSettled ? reserved : []) inFlight.delete(node);
     };
   }
 
@@ -259,7 +256,7 @@ export class TaintBudget {
 const UNCOUNTED = { stance: 'keep', reason: 'the taint waits until every node was looked at' } as const;
 
 /** Requests that are under way are of every version of the service. */
-function newShown(service: Service, inFlight = new Map<string, boolean>()): Shown {
+function newShown(service: Service, inFlight = new Set<string>()): Shown {
   const sets = { open: new Set<string>(), closed: new Set<string>(), otherwise: new Set<string>() };
   const pods = { tolerant: new Set<string>(), intolerant: new Set<string>(), waiting: new Set<string>() };
   return { service, ...sets, ...pods, inFlight, wasShunned: false, isCounted: false };
@@ -293,7 +290,7 @@ function limitOf({ service, open }: Pick<Shown, 'service' | 'open'>): number {
 /** How many places are taken. A taint that takes the place of another one of its key closes no further node. */
 function takenIn({ closed, otherwise, inFlight }: Shown, isThere: boolean): number {
   const isCounted = (name: string) => closed.has(name) || (!isThere && otherwise.has(name));
-  const added = [...inFlight.keys()].filter((name) => !isCounted(name)).length;
+  const added = [...inFlight].filter((name) => !isCounted(name)).length;
   return closed.size + (isThere ? 0 : otherwise.size) + added;
 }
 

@@ -5,7 +5,6 @@ import type { SeenNode, Write } from '../decide/intent/kinds/kind.ts';
 import type { ConditionChange, ContestedKey, NodePlan, SkippedKey, TaintChange } from '../decide/intent/plan.ts';
 import type { ObjectMeta } from '../kube/objects.ts';
 import type { WriteOutcome } from './classify.ts';
-import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { leavingOut, nodeOf } from './leaving-out.test-fixtures.ts';
 import { LostWrites } from './lost-writes.ts';
 import { createApplyMetrics } from './metrics.ts';
@@ -116,7 +115,6 @@ export function started(
     writesInFlight: () => 0,
     skippedKeys: () => skipped.counts,
   });
-  const limiter = new ConcurrencyLimiter({ clock, random: () => 0.5 });
   const dependencies: TurnDependencies = {
     observed: () => seen ?? (plan && nodeOf(plan)),
     writer,
@@ -124,11 +122,10 @@ export function started(
       fence: { remainingMs: () => fencedInMs },
       metrics,
       clock,
+      random: () => 0.5,
       slowNodes: new SlowNodes({ clock, read: async () => true }),
       isAwaited: () => false,
-      learn: (...heard) => limiter.learn(...heard),
     }),
-    limiter,
     skipped,
     lost: new LostWrites(),
     metrics,
@@ -166,7 +163,7 @@ export function started(
     rests: () => rests,
     planned: () => planned,
     skipped,
-    limiter,
+    gate: dependencies.gate,
     clock,
     registry,
   };

@@ -311,7 +311,7 @@ describe('a refusal', () => {
       { set },
       {
         reply: () => {
-          stopping.limiter.close();
+          stopping.gate.close();
           return { kind: 'conflict', foreign: [] };
         },
       },

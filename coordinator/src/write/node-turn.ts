@@ -14,13 +14,12 @@ import {
   type SkippedKey,
 } from '../decide/intent/plan.ts';
 import type { Node } from '../kube/objects.ts';
-import type { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import type { LostWrites } from './lost-writes.ts';
 import type { ApplyMetrics } from './metrics.ts';
 import type { NodeWriter } from './node-writer.ts';
 import { findRefused, type SearchDependencies } from './refused-keys.ts';
 import type { RefusedKey, SkippedKeys } from './skipped-keys.ts';
-import { endOf, type TurnEnd } from './turn-end.ts';
+import { DROPPED, endOf, type TurnEnd } from './turn-end.ts';
 import type { Lane, Priority, WorkItem } from './work-queue.ts';
 import type { GateOutcome, WriteGate } from './write-gate.ts';
 import { refusedIn, writersOf, writtenKeys } from './written-keys.ts';
@@ -32,8 +31,11 @@ export type WriteHandler<P extends NodePlan = NodePlan> = {
    * writer asks as often as it likes.
    */
   prepare: (nodeName: string) => P | undefined;
-  /** A request of the plan is in flight, until the returned function is called: with whether the API server answered. */
-  sent: (plan: P) => (isAnswered: boolean) => void;
+  /**
+   * A request of the plan is in flight, until the returned function is called: with whether it is known what it did, and
+   * what those before it did.
+   */
+  sent: (plan: P) => (isSettled: boolean) => void;
   /** Nothing of the plan has to be written. */
   rested: (plan: P) => void;
   /** The API server answered a write that was made for this plan. Comes before the next `prepare`. */
@@ -49,7 +51,6 @@ export type TurnDependencies = {
   observed: (nodeName: string) => SeenNode | undefined;
   writer: NodeWriter;
   gate: WriteGate;
-  limiter: ConcurrencyLimiter;
   skipped: SkippedKeys;
   lost: LostWrites;
   metrics: ApplyMetrics;
@@ -67,11 +68,8 @@ type WriteAttempt<P extends NodePlan> = Step & {
   plan: P;
   seen: SeenNode | undefined;
   outcome: GateOutcome;
-  ended: (isAnswered: boolean) => void;
+  ended: (isSettled: boolean) => void;
 };
-
-/** Nothing is to be written, but what became of a lost write shows from then on (monotonic, in milliseconds). */
-type InDoubt<P extends NodePlan> = { inDoubt: number; plan: P };
 
 /** One Node, from the queue until nothing is left to write or it has to wait. */
 export class NodeTurn<P extends NodePlan = NodePlan> {
@@ -108,36 +106,27 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   async #goRound(): Promise<TurnEnd> {
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       // The plan is made with the slot in hand, so that nothing that waited for one is written out of date.
-      const attempt = await this.#deps.limiter.run(this.#lane, () => this.#writeNext());
-      if (!attempt || attempt === 'fenced') return { kind: 'dropped' };
-      if (attempt === 'nothing') return this.#done();
-      if ('inDoubt' in attempt) {
-        const end = await this.#readAgain(attempt);
-        if (end) return end;
-        continue;
-      }
-      const end = await this.#conclude(attempt).finally(() => attempt.ended(attempt.outcome.kind !== 'failed'));
+      const attempt = (await this.#deps.gate.run(this.#lane, () => this.#writeNext())) ?? DROPPED;
+      if (attempt === 'read') continue;
+      if (!('outcome' in attempt)) return attempt;
+      const isAnswered = attempt.outcome.kind !== 'failed';
+      const end = await this.#conclude(attempt).finally(() => attempt.ended(isAnswered && !this.#isInDoubt));
       if (end) return end;
     }
     return { kind: 'retry', error: undefined };
   }
 
-  async #writeNext(): Promise<WriteAttempt<P> | InDoubt<P> | 'nothing' | 'fenced'> {
+  async #writeNext(): Promise<WriteAttempt<P> | TurnEnd | 'read'> {
     const { gate, dryRun } = this.#deps;
     // Checked before the plan is made too, because a standby receives every change as well.
-    if (!gate.open) return 'fenced';
+    if (!gate.open) return DROPPED;
     const seen = this.#deps.observed(this.#name);
     if (seen) this.#deps.skipped.observe(seen);
     const plan = this.#withoutForeign(this.#handler.prepare(this.#name));
-    if (!plan) return 'nothing';
+    if (!plan) return this.#done();
     if (dryRun) return this.#pretend(plan);
     const step = this.#stepOf(plan);
-    if (!step) {
-      const inDoubt = this.#deps.lost.readableAtMs(this.#name);
-      if (inDoubt !== undefined) return { inDoubt, plan };
-      this.#handler.rested(plan);
-      return 'nothing';
-    }
+    if (!step) return this.#rest(plan);
     const ended = this.#handler.sent(plan);
     const outcome = await this.#write(plan.node, step).catch((error: unknown) => {
       ended(false);
@@ -167,19 +156,30 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
     return outcome;
   }
 
+  /** Whether a request that adds a taint was not answered, and the Node was not read since. */
+  get #isInDoubt(): boolean {
+    return this.#deps.lost.readableAtMs(this.#name) !== undefined;
+  }
+
   /**
-   * Nothing has to be written to the Node as it was observed, but a request that adds a taint was not answered. Where it was
+   * Nothing has to be written to the Node as it was observed. Where a request that adds a taint was not answered and was
    * carried out, the taint takes a place in the budget of its service, so the Node is read before it rests.
    */
-  async #readAgain({ inDoubt, plan }: InDoubt<P>): Promise<TurnEnd | undefined> {
-    const { gate, writer, limiter, lost } = this.#deps;
-    const delayMs = inDoubt - gate.nowMs;
+  async #rest(plan: P): Promise<TurnEnd | 'read'> {
+    const { gate, writer, lost } = this.#deps;
+    const readableAtMs = lost.readableAtMs(this.#name);
+    if (readableAtMs === undefined) {
+      lost.rests(this.#name);
+      this.#handler.rested(plan);
+      return this.#done();
+    }
+    const delayMs = readableAtMs - gate.nowMs;
     if (delayMs > 0) return { kind: 'later', priority: 'normal', delayMs };
-    const node = await limiter.run(this.#patientLane, () => writer.read(this.#name, { whole: true }));
+    const node = await writer.read(this.#name, { whole: true });
     if (!node) return { kind: 'retry', error: undefined };
     lost.read(this.#name);
     this.#handler.written(node, plan);
-    return undefined;
+    return 'read';
   }
 
   /** The lane of what is not urgent. */
@@ -197,16 +197,16 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   }
 
   /** What would be written counts as under way until the Node is looked at again: further writes would have to wait for it. */
-  #pretend(plan: P): 'nothing' {
+  #pretend(plan: P): TurnEnd {
     const { withdrawal, set, taints, conditions } = plan;
     this.#handler.rested(plan);
     const parts = { withdraw: withdrawal, set, taints, conditions };
     const kinds = (Object.keys(WRITES) as Write['write'][]).filter((kind) => parts[kind]);
-    if (kinds.length === 0) return 'nothing';
+    if (kinds.length === 0) return this.#done();
     this.#handler.sent(plan);
     for (const kind of kinds) this.#deps.metrics.countPatch(kind, 'dry-run');
     this.#deps.logger.info({ node: this.#name, ...parts }, 'Left a write out for the dry run');
-    return 'nothing';
+    return this.#done();
   }
 
   /** What follows from an attempt; `undefined` when the turn goes on. */
@@ -311,22 +311,22 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
 
   /** What a search for refused keys needs. */
   #search({ urgent, write }: Step): SearchDependencies {
-    const { writer, gate, limiter } = this.#deps;
+    const { writer, gate } = this.#deps;
     const lane = urgent || write === 'withdraw' ? this.#lane : this.#patientLane;
     return {
       writer,
-      probe: (send) => limiter.run(lane, () => gate.pass('probe', { node: this.#name, lane: this.#lane }, send)),
+      probe: (send) => gate.run(lane, () => gate.pass('probe', { node: this.#name, lane: this.#lane }, send)),
       mustYield: () => !urgent && this.#isUrgent(),
     };
   }
 
   /** Names the rival of each key that is newly contested, by the Node as the rival left it. */
   async #tellOfContests(): Promise<void> {
-    const { skipped, writer, limiter, logger } = this.#deps;
+    const { skipped, writer, gate, logger } = this.#deps;
     const news = skipped.news(this.#name);
     if (news.length === 0) return;
     const isToAsk = news.some(({ isAdmission }) => !isAdmission);
-    const node = isToAsk ? await limiter.run(this.#patientLane, () => writer.read(this.#name)) : undefined;
+    const node = isToAsk ? await gate.run(this.#patientLane, () => writer.read(this.#name)) : undefined;
     const keys = news.map(({ key, isAdmission, name }): ContestedKey => {
       return { ...key, rival: name(isAdmission || !node ? undefined : writersOf(node, key)) };
     });
@@ -356,10 +356,10 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
 
   /** Writes something else than was planned, and has the Node looked at again. */
   async #writeNow(plan: P, step: Step): Promise<TurnEnd> {
-    const { limiter, observed } = this.#deps;
+    const { gate, observed } = this.#deps;
     const seen = observed(this.#name);
-    const outcome = await limiter.run(this.#patientLane, () => this.#write(plan.node, step));
-    if (!outcome) return { kind: 'dropped' };
+    const outcome = await gate.run(this.#patientLane, () => this.#write(plan.node, step));
+    if (!outcome) return DROPPED;
     if (outcome.kind !== 'applied') return endOf(outcome, 'normal');
     this.#applied(step, plan, outcome.node, seen);
     return { kind: 'again', priority: 'normal' };

@@ -4,7 +4,6 @@ import type { SeenNode, Write } from '../decide/intent/kinds/kind.ts';
 import type { NodeSet, TaintChange } from '../decide/intent/plan.ts';
 import type { NodeCondition } from '../state/observed-conditions.ts';
 import type { WriteOutcome } from './classify.ts';
-import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import type { NodeWriter, WriteOptions } from './node-writer.ts';
 import { findRefused } from './refused-keys.ts';
 import { SlowNodes } from './slow-nodes.ts';
@@ -36,22 +35,21 @@ function started(reply: (labels: object) => WriteOutcome, { mustYield = false } 
     observeQueueLatency: () => {},
     observeEvidenceToApplied: () => {},
   };
-  const limiter = new ConcurrencyLimiter({ clock, random: () => 0.5 });
   const gate = new WriteGate({
     fence: { remainingMs: () => 60_000 },
     metrics,
     clock,
+    random: () => 0.5,
     slowNodes: new SlowNodes({ clock, read: async () => true }),
     isAwaited: () => false,
-    learn: (...heard) => limiter.learn(...heard),
   });
   const search = {
     writer: { send } as unknown as NodeWriter,
     probe: (send: (limits: WriteLimits) => Promise<WriteOutcome>) =>
-      limiter.run('normal', () => gate.pass('probe', { node: 'n', lane: 'normal' }, send)),
+      gate.run('normal', () => gate.pass('probe', { node: 'n', lane: 'normal' }, send)),
     mustYield: () => mustYield,
   };
-  return { search, probes, limiter };
+  return { search, probes, gate };
 }
 
 /** The labels, the conditions, or the keys of taints. */
@@ -180,8 +178,8 @@ describe.each([
   ],
 ] as const)('the search in %s', (_what, searchIn) => {
   test('ends with the replica that may not write any more, and blames no key', async () => {
-    const { search, probes, limiter } = started(() => APPLIED);
-    limiter.close();
+    const { search, probes, gate } = started(() => APPLIED);
+    gate.close();
     const found = await searchIn(search);
     expect([found.offending, found.ended]).toEqual([[], { kind: 'stop', stop: { kind: 'fenced' } }]);
     expect(probes).toEqual([]);

@@ -18,11 +18,13 @@ export type TurnEnd =
   /** This replica must not write. */
   | { kind: 'dropped' };
 
+export const DROPPED: TurnEnd = { kind: 'dropped' };
+
 /** Returns how the turn ends after an outcome that the turn does not handle itself. */
 export function endOf(outcome: GateOutcome, priority: Priority): TurnEnd {
   switch (outcome.kind) {
     case 'fenced':
-      return { kind: 'dropped' };
+      return DROPPED;
     case 'gone':
       return { kind: 'gone' };
     case 'throttled':

@@ -1,14 +1,27 @@
+import { Backoff } from '@rollcall/common/backoff.ts';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { hasCode } from '@rollcall/common/coded-error.ts';
 import { isTimeout, type WriteFence } from '../kube/client.ts';
 import type { WriteOutcome } from './classify.ts';
-import type { Feedback } from './concurrency-limiter.ts';
 import type { ApplyMetrics, WriteKind } from './metrics.ts';
 import type { SlowNodes } from './slow-nodes.ts';
 import type { Lane } from './work-queue.ts';
 
+/** How many requests may be under way, those to slow Nodes included. */
+export const WRITES_MAX = 16;
+
 /** No write is waited for longer. */
 const WRITE_TIMEOUT_MAX_MS = 10_000;
+/** No Retry-After holds everything up for longer. */
+const PAUSE_MAX_MS = 60_000;
+/**
+ * While nothing answers, all wait together instead of each for itself, so that all go on soon after it does again. The
+ * first wait is short: mostly an idle connection was closed, and the next request opens another.
+ */
+const UNREACHABLE_BASE_MS = 10;
+const UNREACHABLE_MAX_MS = 2000;
+/** So many in a row are no accident. */
+const UNREACHABLE_ATTEMPTS = 3;
 
 /** `fenced`: nothing was sent, because this replica may not write any more. */
 export type GateOutcome = WriteOutcome | { kind: 'fenced' };
@@ -17,11 +30,11 @@ export type WriteGateOptions = {
   fence: WriteFence;
   metrics: ApplyMetrics;
   clock: Clock;
+  /** A number in [0, 1). */
+  random: () => number;
   slowNodes: SlowNodes;
-  /** Whether other Nodes wait for the place of a write in this lane. */
+  /** Whether Nodes of this lane are still in the queue. */
   isAwaited: (lane: Lane) => boolean;
-  /** Called with what a write that began at `startedMs` said of the API server. */
-  learn: (feedback: Feedback, startedMs: number) => void;
 };
 
 /** The Node that a write is for, and the lane that the Node came in. */
@@ -30,15 +43,27 @@ export type WriteContext = { node: string; lane: Lane };
 /** How long a write may take, and until when on the monotonic clock. The signal aborts when it is given up before that. */
 export type WriteLimits = { timeoutMs: number; untilMs: number; signal: AbortSignal };
 
-/** Every write passes here: whether it may begin at all, how long it may take, and what it taught. */
+/**
+ * Every request passes here, in one of 16 slots: when it may begin, how long it may take, and what it taught. All wait while
+ * the API server asks for patience or does not answer.
+ */
 export class WriteGate {
   readonly #options: WriteGateOptions;
-  #closed = false;
-  #underWay = 0;
+  /** What waits for a slot. The seats of the queue bound how many. */
+  readonly #waiting: Readonly<Record<Lane, ((isAdmitted: boolean) => void)[]>> = { slow: [], urgent: [], normal: [] };
+  readonly #unreachable: Backoff;
+  #slotsTaken = 0;
+  #writing = 0;
   #settled: (() => void)[] = [];
+  #pausedUntilMs = Number.NEGATIVE_INFINITY;
+  #cancelWake: (() => void) | undefined;
+  #lostMs = Number.NEGATIVE_INFINITY;
+  #closed = false;
 
   constructor(options: WriteGateOptions) {
     this.#options = options;
+    const { random } = options;
+    this.#unreachable = new Backoff({ baseMs: UNREACHABLE_BASE_MS, maxMs: UNREACHABLE_MAX_MS, random });
   }
 
   /** The moment on the monotonic clock, in milliseconds. */
@@ -51,63 +76,126 @@ export class WriteGate {
     return this.#remainingMs() > 0;
   }
 
+  get inFlight(): number {
+    return this.#slotsTaken;
+  }
+
+  /** Whether several times in a row nothing answered. */
+  get unreachable(): boolean {
+    return this.#unreachable.attempts >= UNREACHABLE_ATTEMPTS;
+  }
+
+  /** Runs `task` as soon as there is a slot: at once, where there is one. `undefined`, without running it, once the gate is closed. */
+  async run<T>(lane: Lane, task: () => Promise<T>): Promise<T | undefined> {
+    if (this.#closed) return undefined;
+    if (this.#isFree() && this.#next() === undefined) this.#slotsTaken += 1;
+    else if (!(await new Promise<boolean>((resolve) => this.#wait(lane, resolve)))) return undefined;
+    try {
+      return await task();
+    } finally {
+      this.#slotsTaken -= 1;
+      this.#admit();
+    }
+  }
+
   async pass(
     kind: WriteKind,
     { node, lane }: WriteContext,
     write: (limits: WriteLimits) => Promise<WriteOutcome>,
   ): Promise<GateOutcome> {
-    const { clock, metrics, slowNodes, isAwaited, learn } = this.#options;
+    const { metrics, slowNodes, isAwaited } = this.#options;
     const remainingMs = this.#remainingMs();
     if (remainingMs <= 0) return { kind: 'fenced' };
-    const startedMs = clock.monotonic();
+    const startedMs = this.nowMs;
     const abort = new AbortController();
     // A Node that is known to be slow holds up only others of its kind, and has its time.
     const isNews = lane !== 'slow';
     const ended = isNews
       ? slowNodes.watch(
           node,
-          () => isAwaited(lane),
+          () => isAwaited(lane) || this.#next() !== undefined,
           (reason) => abort.abort(reason),
         )
       : () => {};
-    this.#underWay += 1;
+    this.#writing += 1;
     try {
       const timeoutMs = Math.min(WRITE_TIMEOUT_MAX_MS, remainingMs);
       const outcome = await write({ timeoutMs, untilMs: startedMs + timeoutMs, signal: abort.signal });
-      const tookMs = clock.monotonic() - startedMs;
-      const feedback = feedbackOf(outcome);
-      if (feedback) learn(feedback, startedMs);
-      if (feedback?.kind !== 'unreachable') slowNodes.took(node, feedback ? tookMs : Number.POSITIVE_INFINITY);
+      this.#learn(node, outcome, startedMs);
       metrics.countPatch(kind, outcome.kind);
-      metrics.observePatch(kind, tookMs / 1000);
+      metrics.observePatch(kind, (this.nowMs - startedMs) / 1000);
       return outcome;
     } finally {
       ended();
-      this.#underWay -= 1;
-      if (this.#underWay === 0) for (const resolve of this.#settled.splice(0)) resolve();
+      this.#writing -= 1;
+      if (this.#writing === 0) for (const resolve of this.#settled.splice(0)) resolve();
     }
   }
 
   /** Resolves as soon as no write is under way. */
   settled(): Promise<void> {
-    if (this.#underWay === 0) return Promise.resolve();
+    if (this.#writing === 0) return Promise.resolve();
     return new Promise((resolve) => this.#settled.push(resolve));
   }
 
-  /** No write begins any more. */
+  /** Nothing begins any more; what waits is let go. */
   close(): void {
     this.#closed = true;
+    this.#cancelWake?.();
+    for (const lane of Object.values(this.#waiting)) for (const admit of lane.splice(0)) admit(false);
   }
 
   #remainingMs(): number {
     return this.#closed ? 0 : this.#options.fence.remainingMs();
   }
-}
 
-/** What a write says about the API server; nothing where it was not answered in time, which may be the Node's matter. */
-function feedbackOf(outcome: WriteOutcome): Feedback | undefined {
-  if (outcome.kind === 'throttled' && outcome.isForAll) return outcome;
-  if (outcome.kind === 'failed' && isTimeout(outcome.error)) return undefined;
-  const unanswered = outcome.kind === 'failed' && hasCode(outcome.error, 'KUBE_UNREACHABLE');
-  return unanswered ? { kind: 'unreachable' } : { kind: 'answered' };
+  #isFree(): boolean {
+    return this.nowMs >= this.#pausedUntilMs && this.#slotsTaken < WRITES_MAX;
+  }
+
+  /** The lane from which the next one starts. Writes to slow Nodes go first: their seats in the queue are few. */
+  #next(): Lane | undefined {
+    return (['slow', 'urgent', 'normal'] as const).find((lane) => this.#waiting[lane].length > 0);
+  }
+
+  #wait(lane: Lane, admit: (isAdmitted: boolean) => void): void {
+    this.#waiting[lane].push(admit);
+    this.#admit();
+  }
+
+  #admit(): void {
+    for (let lane = this.#next(); lane !== undefined && this.#isFree(); lane = this.#next()) {
+      this.#slotsTaken += 1;
+      this.#waiting[lane].shift()?.(true);
+    }
+    const pauseMs = this.#pausedUntilMs - this.nowMs;
+    if (this.#next() === undefined || pauseMs <= 0 || this.#cancelWake || this.#closed) return;
+    this.#cancelWake = this.#options.clock.after(pauseMs, () => {
+      this.#cancelWake = undefined;
+      this.#admit();
+    });
+  }
+
+  /** Takes what a write says of its Node and of the API server. */
+  #learn(node: string, outcome: WriteOutcome, startedMs: number): void {
+    const { slowNodes } = this.#options;
+    const error = outcome.kind === 'failed' ? outcome.error : undefined;
+    if (isTimeout(error)) {
+      // That may be the matter of this Node alone.
+      slowNodes.took(node, Number.POSITIVE_INFINITY);
+    } else if (hasCode(error, 'KUBE_UNREACHABLE')) {
+      // Of those that were under way together, the first to fail speaks for all.
+      if (startedMs < this.#lostMs) return;
+      this.#lostMs = this.nowMs;
+      this.#pause(this.#unreachable.next());
+    } else {
+      slowNodes.took(node, this.nowMs - startedMs);
+      this.#unreachable.reset();
+      if (outcome.kind === 'throttled' && outcome.isForAll) this.#pause(outcome.retryAfterMs);
+    }
+  }
+
+  #pause(delayMs: number): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.nowMs + Math.min(PAUSE_MAX_MS, delayMs));
+  }
 }

@@ -1,10 +1,10 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
+import { Slices } from '@rollcall/common/slices.ts';
 import type { SeenNode } from '../decide/intent/kinds/kind.ts';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { isTimeout, KubeStatusError, type WriteFence } from '../kube/client.ts';
-import { ConcurrencyLimiter, WRITES_MAX } from './concurrency-limiter.ts';
 import { LostWrites } from './lost-writes.ts';
 import { type ApplyMetrics, createApplyMetrics } from './metrics.ts';
 import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
@@ -13,10 +13,7 @@ import type { SkippedKeys } from './skipped-keys.ts';
 import { SlowNodes } from './slow-nodes.ts';
 import type { TurnEnd } from './turn-end.ts';
 import { type Lane, RETRY_MAX_MS, type WorkDetails, type WorkItem, WorkQueue } from './work-queue.ts';
-import { WriteGate } from './write-gate.ts';
-
-/** Nothing else happens while Nodes are looked at of which none has to be written. */
-const IDLE_TURNS_MAX = 16;
+import { WRITES_MAX, WriteGate } from './write-gate.ts';
 
 export type WriteQueueOptions = {
   /** The Node as it is known from memory. */
@@ -33,10 +30,12 @@ export type WriteQueueOptions = {
   random: () => number;
 };
 
-/** Nodes that are urgent have seats of their own, so that they never wait for one that is not; so do those that are slow. */
-const URGENT_SEATS = 64;
-/** A quarter of the writes under way: the rest is left to Nodes that are well. */
-const SLOW_SEATS = 4;
+/**
+ * How many Nodes of a lane are worked on. Urgent ones have seats of their own, so that they never wait for one that is not,
+ * and more than there are slots, so that they wait for none of which the refused keys are searched; slow ones have a quarter
+ * of the slots, so that the rest is left to Nodes that are well.
+ */
+const SEATS = { urgent: 4 * WRITES_MAX, normal: WRITES_MAX, slow: WRITES_MAX / 4 } as const;
 
 const GONE_RECHECK_MS = 5000;
 
@@ -54,7 +53,6 @@ const FAILED_RETRY_MAX_MS = 1000;
  */
 export class WriteQueue<P extends NodePlan = NodePlan> {
   readonly #queue: WorkQueue;
-  readonly #limiter: ConcurrencyLimiter;
   readonly #gate: WriteGate;
   readonly #slowNodes: SlowNodes;
   readonly #metrics: ApplyMetrics;
@@ -63,15 +61,13 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   #handler: WriteHandler<P> | undefined;
   /** Nodes whose last write failed because they had changed meanwhile. */
   readonly #outdated = new Set<string>();
-  /** Nodes whose last write may have met a fault of the API server, or of a webhook for some Nodes. */
-  readonly #failed = new Set<string>();
   readonly #lost = new LostWrites();
   /** The turns under way, with the time at which each began, monotonic. */
   readonly #turns = new Map<Promise<void>, number>();
   readonly #seatsTaken = { urgent: 0, normal: 0, slow: 0 };
-  /** Turns without a write since the loop went on. */
-  #idleTurns = 0;
-  #pause: Promise<void> | undefined;
+  #isFilling = false;
+  /** The time that planning may take until the loop goes on. */
+  #moment: Slices | undefined;
   #stopped = false;
   #wasUnreachable = false;
 
@@ -80,7 +76,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     this.#options = options;
     this.#metrics = createApplyMetrics(registry, {
       queueDepth: () => this.#queue.depth,
-      writesInFlight: () => this.#limiter.inFlight,
+      writesInFlight: () => this.#gate.inFlight,
       skippedKeys: () => skipped.counts,
     });
     this.#slowNodes = new SlowNodes({
@@ -90,26 +86,19 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     this.#queue = new WorkQueue({
       clock,
       random,
-      onReady: () => this.#fillSeats(),
+      onReady: () => this.#fillSoon(),
       onTake: (waitedMs) => this.#metrics.observeQueueLatency(waitedMs / 1000),
       isSlow: (node) => this.#slowNodes.has(node),
     });
-    this.#limiter = new ConcurrencyLimiter({ clock, random });
     this.#gate = new WriteGate({
       fence,
       metrics: this.#metrics,
       clock,
+      random,
       slowNodes: this.#slowNodes,
-      isAwaited: (lane) => this.#queue.waitingIn(lane) + this.#limiter.waiting > 0,
-      learn: (...heard) => this.#limiter.learn(...heard),
+      isAwaited: (lane) => this.#queue.waitingIn(lane) > 0,
     });
-    this.#turnDependencies = {
-      ...options,
-      gate: this.#gate,
-      limiter: this.#limiter,
-      lost: this.#lost,
-      metrics: this.#metrics,
-    };
+    this.#turnDependencies = { ...options, gate: this.#gate, lost: this.#lost, metrics: this.#metrics };
   }
 
   /** Nothing is written before there is a handler. */
@@ -130,7 +119,6 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   /** Forgets what is remembered of a Node that is gone. */
   forget(nodeName: string): void {
     this.#queue.forget(nodeName);
-    this.#failed.delete(nodeName);
     this.#slowNodes.forget(nodeName);
     this.#lost.read(nodeName);
     this.#options.skipped.forget(nodeName);
@@ -146,7 +134,6 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     this.#stopped = true;
     this.#gate.close();
     this.#queue.clear();
-    this.#limiter.close();
     await Promise.all(this.#turns.keys());
   }
 
@@ -161,14 +148,28 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     return oldest === undefined ? 0 : this.#options.clock.monotonic() - oldest;
   }
 
-  #fillSeats(): void {
-    this.#fill('urgent', URGENT_SEATS);
-    this.#fill('normal', WRITES_MAX);
-    this.#fill('slow', SLOW_SEATS);
+  /** What is added in one moment is planned as a whole. */
+  #fillSoon(): void {
+    if (this.#isFilling) return;
+    this.#isFilling = true;
+    queueMicrotask(() => {
+      this.#isFilling = false;
+      this.#fillSeats();
+    });
   }
 
-  #fill(lane: Lane, seats: number): void {
-    while (!this.#stopped && this.#seatsTaken[lane] < seats) {
+  #fillSeats(): void {
+    for (const lane of ['urgent', 'normal', 'slow'] as const) this.#fill(lane);
+  }
+
+  /** Where there is a slot, a Node is planned in the moment in which it is taken: one that changes before is looked at once. */
+  #fill(lane: Lane): void {
+    while (
+      !this.#stopped &&
+      this.#seatsTaken[lane] < SEATS[lane] &&
+      this.#queue.waitingIn(lane) > 0 &&
+      this.#hasTime()
+    ) {
       const item = this.#queue.take(lane);
       if (!item) return;
       this.#seatsTaken[lane] += 1;
@@ -182,11 +183,21 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     }
   }
 
+  #hasTime(): boolean {
+    const { clock } = this.#options;
+    if (!this.#moment) {
+      this.#moment = new Slices(clock);
+      clock.after(0, () => {
+        this.#moment = undefined;
+        this.#fillSeats();
+      });
+    }
+    return !this.#moment.isOver;
+  }
+
   async #work(item: WorkItem): Promise<void> {
     const { key, priority, dirtySinceMs } = item;
     this.#outdated.delete(key);
-    if (this.#idleTurns >= IDLE_TURNS_MAX) this.#pause ??= this.#letLoopTurn();
-    if (this.#pause) await this.#pause;
     if (!this.#handler) return;
     const turn = new NodeTurn(item, this.#turnDependencies, this.#handler);
     const end = await turn.run().catch((error: unknown): TurnEnd => ({ kind: 'retry', error }));
@@ -196,17 +207,10 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
         this.#metrics.observeEvidenceToApplied((this.#options.clock.monotonic() - dirtySinceMs) / 1000);
       }
     }
-    this.#idleTurns = turn.wrote ? 0 : this.#idleTurns + 1;
     this.#logReachability();
-    const hadFailed = (turn.wrote || end.kind === 'holds' || end.kind === 'dropped') && this.#failed.delete(key);
-    if (hadFailed && turn.wrote) this.#hastenFailed();
+    // None of the others waits for a backoff that grew during the outage.
+    for (const node of this.#lost.takeWaiting()) this.#queue.hasten(node);
     if (!this.#stopped) this.#schedule(key, end, { priority, dirtySinceMs: turn.wrote ? undefined : dirtySinceMs });
-  }
-
-  async #letLoopTurn(): Promise<void> {
-    await new Promise<void>((resolve) => this.#options.clock.after(0, resolve));
-    this.#idleTurns = 0;
-    this.#pause = undefined;
   }
 
   #schedule(key: string, end: TurnEnd, details: WorkDetails): void {
@@ -246,16 +250,9 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   #boundsOf(key: string, err: unknown): { minMs?: number; maxMs: number } {
     if (err === undefined) return { maxMs: STALE_RETRY_MAX_MS };
     if (!mayBeServerFault(err)) return { maxMs: RETRY_MAX_MS };
-    const others = this.#failed.add(key).size - 1;
-    const minMs = (others * 1000) / FAILED_PER_SECOND;
+    this.#lost.failed(key);
+    const minMs = ((this.#lost.count - 1) * 1000) / FAILED_PER_SECOND;
     return { minMs, maxMs: Math.max(FAILED_RETRY_MAX_MS, minMs) };
-  }
-
-  /** A Node that had failed was written: none of the others waits for a backoff that grew during the outage. */
-  #hastenFailed(): void {
-    const nodes = [...this.#failed];
-    this.#failed.clear();
-    for (const node of nodes) this.#queue.hasten(node);
   }
 
   /** What time alone makes worth another try is tried again, even if nothing else happens to the Node. */
@@ -265,7 +262,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   }
 
   #logReachability(): void {
-    const { unreachable } = this.#limiter;
+    const { unreachable } = this.#gate;
     if (unreachable === this.#wasUnreachable) return;
     this.#wasUnreachable = unreachable;
     if (unreachable) this.#options.logger.warn('Lost the API server while writing; writes wait and are repeated');

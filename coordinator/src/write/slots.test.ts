@@ -1,35 +1,53 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
-import { ConcurrencyLimiter, type Feedback } from './concurrency-limiter.ts';
+import type { WriteOutcome } from './classify.ts';
+import { SlowNodes } from './slow-nodes.ts';
 import type { Lane } from './work-queue.ts';
+import { WriteGate } from './write-gate.ts';
+import { UNREACHABLE } from './write-queue.test-fixtures.ts';
 
-/** A limiter with tasks that run until they are told to end. */
+const ANSWERED: WriteOutcome = { kind: 'applied', node: { metadata: { name: 'n', uid: 'u', resourceVersion: '2' } } };
+const LOST: WriteOutcome = { kind: 'failed', error: UNREACHABLE };
+const throttled = (retryAfterMs: number): WriteOutcome => ({ kind: 'throttled', retryAfterMs, isForAll: true });
+
+/** A gate with writes that take until they are told to end. */
 function started() {
   const clock = new FakeClock();
-  const limiter = new ConcurrencyLimiter({ clock, random: () => 1 - Number.EPSILON });
-  const running = new Map<string, (feedback?: Feedback) => void>();
+  const gate = new WriteGate({
+    fence: { remainingMs: () => 60_000 },
+    metrics: {
+      countPatch: () => {},
+      observePatch: () => {},
+      observeQueueLatency: () => {},
+      observeEvidenceToApplied: () => {},
+    },
+    clock,
+    random: () => 1 - Number.EPSILON,
+    slowNodes: new SlowNodes({ clock, read: async () => true }),
+    isAwaited: () => false,
+  });
+  const running = new Map<string, (outcome: WriteOutcome) => void>();
   const refused: string[] = [];
   const begin = (name: string, lane: Lane = 'normal') =>
-    limiter
-      .run(lane, () => {
-        const startedMs = clock.monotonic();
-        const { promise, resolve } = Promise.withResolvers<string>();
-        running.set(name, (feedback) => {
-          if (feedback) limiter.learn(feedback, startedMs);
-          running.delete(name);
-          resolve(name);
-        });
-        return promise;
-      })
+    gate
+      .run(lane, () =>
+        // A write to a slow node has its time.
+        gate.pass('set', { node: name, lane: 'slow' }, () => {
+          const { promise, resolve } = Promise.withResolvers<WriteOutcome>();
+          running.set(name, resolve);
+          return promise;
+        }),
+      )
       .then((result) => {
         if (result === undefined) refused.push(name);
       });
   const names = () => [...running.keys()];
-  const end = async (name: string, feedback: Feedback = { kind: 'answered' }) => {
-    running.get(name)?.(feedback);
+  const end = async (name: string, outcome = ANSWERED) => {
+    running.get(name)?.(outcome);
+    running.delete(name);
     await clock.advance(0);
   };
-  return { clock, limiter, begin, names, end, refused };
+  return { clock, gate, begin, names, end, refused };
 }
 
 async function full() {
@@ -39,15 +57,15 @@ async function full() {
   return all;
 }
 
-describe('the limiter', () => {
+describe('the gate', () => {
   test('runs up to its limit at once, and the next when one ends', async () => {
-    const { limiter, begin, names, end } = await full();
+    const { gate, begin, names, end } = await full();
     void begin('waits');
-    expect(limiter.inFlight).toBe(16);
+    expect(gate.inFlight).toBe(16);
     expect(names()).not.toContain('waits');
     await end('3');
     expect(names()).toContain('waits');
-    expect(limiter.inFlight).toBe(16);
+    expect(gate.inFlight).toBe(16);
   });
 
   test('lets urgent ones overtake all that wait, in order among themselves', async () => {
@@ -65,43 +83,43 @@ describe('the limiter', () => {
   });
 
   test('counts what is about slow nodes, and runs it first', async () => {
-    const { clock, limiter, begin, names, end } = await full();
+    const { clock, gate, begin, names, end } = await full();
     void begin('urgent', 'urgent');
     void begin('slow', 'slow');
     await clock.advance(0);
-    expect([names().includes('slow'), limiter.inFlight]).toEqual([false, 16]);
+    expect([names().includes('slow'), gate.inFlight]).toEqual([false, 16]);
     await end('0');
-    expect([names().at(-1), limiter.inFlight]).toEqual(['slow', 16]);
+    expect([names().at(-1), gate.inFlight]).toEqual(['slow', 16]);
   });
 
   test('gives the slot back when a task throws', async () => {
-    const { limiter } = started();
-    const failing = limiter.run('normal', async () => {
+    const { gate } = started();
+    const failing = gate.run('normal', async () => {
       throw new Error('on purpose');
     });
     await expect(failing).rejects.toThrow('on purpose');
-    expect(limiter.inFlight).toBe(0);
+    expect(gate.inFlight).toBe(0);
   });
 
   test('lets what waits go when it is closed, and begins nothing more', async () => {
-    const { clock, limiter, begin, refused, end, names } = await full();
+    const { clock, gate, begin, refused, end, names } = await full();
     void begin('waits', 'urgent');
-    limiter.close();
+    gate.close();
     await clock.advance(0);
     void begin('late');
     await clock.advance(0);
     expect(refused).toEqual(['waits', 'late']);
     for (const name of names()) await end(name);
-    expect(limiter.inFlight).toBe(0);
+    expect(gate.inFlight).toBe(0);
   });
 });
 
 describe('being throttled', () => {
   test('makes all wait for as long as it says, urgent ones too, and runs as many as before afterwards', async () => {
-    const { clock, limiter, begin, names, end } = started();
+    const { clock, gate, begin, names, end } = started();
     void begin('a');
     await clock.advance(10);
-    await end('a', { kind: 'throttled', retryAfterMs: 2000 });
+    await end('a', throttled(2000));
     void begin('normal');
     void begin('urgent', 'urgent');
     await clock.advance(1999);
@@ -110,7 +128,7 @@ describe('being throttled', () => {
     expect(names()).toEqual(['urgent', 'normal']);
     for (let index = 0; index < 20; index += 1) void begin(`${index}`);
     await clock.advance(0);
-    expect(limiter.inFlight).toBe(16);
+    expect(gate.inFlight).toBe(16);
   });
 
   test('twice waits for the later of the two times', async () => {
@@ -118,8 +136,8 @@ describe('being throttled', () => {
     void begin('a');
     void begin('b');
     await clock.advance(1);
-    await end('a', { kind: 'throttled', retryAfterMs: 500 });
-    await end('b', { kind: 'throttled', retryAfterMs: 3000 });
+    await end('a', throttled(500));
+    await end('b', throttled(3000));
     void begin('c');
     await clock.advance(2999);
     expect(names()).toEqual([]);
@@ -127,11 +145,21 @@ describe('being throttled', () => {
     expect(names()).toEqual(['c']);
   });
 
+  test('for one node alone makes no other wait', async () => {
+    const { clock, begin, names, end } = started();
+    void begin('a');
+    await clock.advance(1);
+    await end('a', { kind: 'throttled', retryAfterMs: 3000, isForAll: false });
+    void begin('b');
+    await clock.advance(0);
+    expect(names()).toEqual(['b']);
+  });
+
   test('never makes anyone wait for more than a minute', async () => {
     const { clock, begin, names, end } = started();
     void begin('a');
     await clock.advance(1);
-    await end('a', { kind: 'throttled', retryAfterMs: 86_400_000 });
+    await end('a', throttled(86_400_000));
     void begin('b');
     await clock.advance(60_000);
     expect(names()).toEqual(['b']);
@@ -139,26 +167,26 @@ describe('being throttled', () => {
 });
 
 describe('while nothing answers', () => {
-  test.each<[string, Feedback]>([
-    ['an answer', { kind: 'answered' }],
-    ['a plea for patience', { kind: 'throttled', retryAfterMs: 0 }],
-  ])('three failures in a row are no accident, and %s ends that', async (_what, feedback) => {
-    const { clock, limiter, begin, end } = started();
+  test.each<[string, WriteOutcome]>([
+    ['an answer', ANSWERED],
+    ['a plea for patience', throttled(0)],
+  ])('three failures in a row are no accident, and %s ends that', async (_what, outcome) => {
+    const { clock, gate, begin, end } = started();
     for (let index = 0; index < 3; index += 1) {
-      expect(limiter.unreachable).toBe(false);
+      expect(gate.unreachable).toBe(false);
       void begin(`${index}`);
       await clock.advance(5000);
-      await end(`${index}`, { kind: 'unreachable' });
+      await end(`${index}`, LOST);
     }
-    expect(limiter.unreachable).toBe(true);
+    expect(gate.unreachable).toBe(true);
     void begin('last');
     await clock.advance(5000);
-    await end('last', feedback);
-    expect(limiter.unreachable).toBe(false);
+    await end('last', outcome);
+    expect(gate.unreachable).toBe(false);
   });
 
   test('all wait together, a little longer each time, at most two seconds', async () => {
-    const { clock, limiter, begin, names, end } = started();
+    const { clock, gate, begin, names, end } = started();
     const waits: number[] = [];
     for (let round = 0; round < 12; round += 1) {
       const name = `round ${round}`;
@@ -168,31 +196,31 @@ describe('while nothing answers', () => {
       while (!names().includes(name)) await clock.advance(1);
       waits.push(clock.monotonic() - sinceMs);
       await clock.advance(1);
-      await end(name, { kind: 'unreachable' });
-      if (round === 1) expect(limiter.unreachable).toBe(false);
+      await end(name, LOST);
+      if (round === 1) expect(gate.unreachable).toBe(false);
     }
     expect(waits.slice(0, 5)).toEqual([0, 10, 20, 40, 80]);
     expect(waits.at(-1)).toBe(2000);
-    expect(limiter.unreachable).toBe(true);
+    expect(gate.unreachable).toBe(true);
   });
 
   test('those that fail together count once', async () => {
     const { clock, begin, names, end } = await full();
     await clock.advance(5);
-    for (const name of names()) await end(name, { kind: 'unreachable' });
+    for (const name of names()) await end(name, LOST);
     void begin('next');
     await clock.advance(10);
     expect(names()).toEqual(['next']);
   });
 
   test('an answer ends it', async () => {
-    const { clock, limiter, begin, names, end } = started();
+    const { clock, gate, begin, names, end } = started();
     for (let round = 0; round < 8; round += 1) {
       void begin('a');
       await clock.advance(3000);
-      await end('a', round === 7 ? { kind: 'answered' } : { kind: 'unreachable' });
+      await end('a', round === 7 ? ANSWERED : LOST);
     }
-    expect(limiter.unreachable).toBe(false);
+    expect(gate.unreachable).toBe(false);
     void begin('b');
     await clock.advance(0);
     expect(names()).toEqual(['b']);
