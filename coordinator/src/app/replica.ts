@@ -5,7 +5,7 @@ import { NodeController, type PreparedPlan } from '../controller/node-controller
 import { Evaluator } from '../decide/evaluator.ts';
 import { ChangeLog } from '../decide/intent/changes.ts';
 import { LabelOwners } from '../decide/label-owners.ts';
-import type { LabelerOptions } from '../decide/labelers/index.ts';
+import type { Budgeted, LabelerOptions } from '../decide/labelers/index.ts';
 import { reservedKeys } from '../decide/labelers/pool-keys.ts';
 import { openRules } from '../decide/rules/files/rule-directory.ts';
 import type { RuleSet } from '../decide/rules/rule-set.ts';
@@ -77,7 +77,7 @@ export async function createReplica(context: ReplicaContext) {
   claims = labelOwners;
 
   // Decisions, and their way to the API server.
-  const labelerOptions: Omit<LabelerOptions, 'withheldTaint'> = {
+  const labelerOptions: Omit<LabelerOptions, Budgeted> = {
     ...labelerSettings(config, keys),
     services,
     serviceUids: () => serviceRegistry.uids,

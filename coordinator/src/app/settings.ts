@@ -1,5 +1,5 @@
 import type { EvaluatorOptions } from '../decide/evaluator.ts';
-import type { LabelerOptions } from '../decide/labelers/index.ts';
+import type { Budgeted, LabelerOptions } from '../decide/labelers/index.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import type { KeyRegistry } from '../model/keys/key-registry.ts';
 import type { FleetOptions } from '../state/fleet.ts';
@@ -9,7 +9,7 @@ import { isOfService } from '../state/node-keys.ts';
 export function labelerSettings(
   config: CoordinatorConfig,
   keys: KeyRegistry,
-): Omit<LabelerOptions, 'services' | 'serviceUids' | 'rules' | 'withheldTaint'> {
+): Omit<LabelerOptions, 'services' | 'serviceUids' | 'rules' | Budgeted> {
   return {
     keys,
     poolsAllowedPrefixes: config.poolsAllowedPrefixes,

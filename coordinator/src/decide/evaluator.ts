@@ -14,16 +14,15 @@ import { entryKey, intentOf, type NodeIntent } from './intent/intent.ts';
 import type { AskSkipped, NodePlan } from './intent/plan.ts';
 import { planNode } from './intent/plan-node.ts';
 import { type EvictableLabels, evictableLabels } from './labelers/evictable-labels.ts';
-import { createLabelers, type LabelerOptions } from './labelers/index.ts';
+import { type Budgeted, createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { EvaluatedNode, Labelers } from './labelers/labeler.ts';
 import { undecidedLabels } from './labelers/undecided-labels.ts';
-import { parseWithdrawnLabels } from './labelers/withdrawn-labels.ts';
 import { type Judgement, type ReadinessOptions, ReadinessTracker, readinessOf } from './readiness/tracker.ts';
 import { ServiceTally } from './service-tally.ts';
 import { TaintBudget, withheldText } from './taint-budget.ts';
 import { TakenLabels } from './taken-labels.ts';
 
-export type EvaluatorOptions = Omit<LabelerOptions, 'withheldTaint'> &
+export type EvaluatorOptions = Omit<LabelerOptions, Budgeted> &
   Pick<ReadinessOptions, 'isReported'> & {
     fleet: Fleet;
     /** The NodeHolds that keep a node. */
@@ -60,6 +59,7 @@ class Memory {
     fleet,
     services,
     isReported,
+    eviction,
     startupGate,
     massWithdrawalDelayMs,
     factLabels,
@@ -77,7 +77,11 @@ class Memory {
       undecided: undecidedLabels(factLabels, rules),
     });
     this.gates = new GateWaits(startupGate.maxWaitMs);
-    this.taints = new TaintBudget({ nodes: () => fleet.nodes(), podsOn: (node) => fleet.servicePods.on(node) });
+    this.taints = new TaintBudget({
+      nodes: () => fleet.nodes(),
+      podsOn: (node) => fleet.servicePods.on(node),
+      evicts: eviction !== undefined,
+    });
   }
 }
 
@@ -126,6 +130,7 @@ export class Evaluator {
     this.#labelers = createLabelers({
       ...options,
       withheldTaint: (...asked) => this.#memory.taints.withheld(...asked),
+      hasEvictionPlace: (...asked) => this.#memory.taints.hasEvictionPlace(...asked),
     });
     this.#memory = new Memory(options);
   }
@@ -188,8 +193,7 @@ export class Evaluator {
     gates.observe(record, node, { ageMs: evaluated.ageMs, nowMs: now.monotonicMs });
     this.#taken?.seen(record, node);
     this.tally.seen(name, evaluated.readiness);
-    const withdrawn = this.#taken && parseWithdrawnLabels(node.annotations[WITHDRAWN_LABELS_ANNOTATION]);
-    taints.observe(this.#options.services(), evaluated, withdrawn && ((label) => Object.hasOwn(withdrawn, label)));
+    taints.observe(this.#options.services(), evaluated);
     return { evaluation, heldBack, late };
   }
 
@@ -201,7 +205,7 @@ export class Evaluator {
     const { fleet, services } = this.#options;
     const { taints, blastRadius } = this.#memory;
     for (const record of guardRecords.values()) record();
-    const release = taints.reserve(services(), evaluated.name, plan?.taints?.add ?? []);
+    const release = taints.reserve(services(), evaluated.name, plan);
     return (isSettled) => {
       const labels = fleet.node(node.name)?.labels ?? {};
       for (const key of isSettled ? (plan?.withdrawal?.labels ?? []) : []) {

@@ -23,6 +23,7 @@ test(`the first look at ${SERVICES} services on ${NODES} nodes holds up the even
   const options = {
     nodes: () => nodes as unknown as ObservedNode[],
     podsOn: () => [],
+    evicts: false,
   };
   /** Milliseconds of CPU of the longest piece, and the services whose taint has a place on the first node then. */
   const look = () => {

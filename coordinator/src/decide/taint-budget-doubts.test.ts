@@ -36,6 +36,7 @@ const budgetOf = (nodes: Map<string, EvaluatedNode>) =>
   new TaintBudget({
     nodes: () => [...nodes.values()] as unknown as ObservedNode[],
     podsOn: (name) => nodes.get(name)?.pods ?? [],
+    evicts: false,
   });
 
 test('a node whose taint its service is found not to tolerate elsewhere is looked at', () => {

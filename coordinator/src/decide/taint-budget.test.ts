@@ -10,6 +10,7 @@ import { TaintBudget, withheldText } from './taint-budget.ts';
 
 const TAINT = { key: 'example.com/no-a', value: '', effect: 'NoSchedule' } as const;
 const CREATED_MS = 1000;
+const ADDED = { taints: { add: [TAINT], remove: [], observed: [] } };
 
 function serviceWith(maxUnavailable?: MaxUnavailable): Service {
   return serviceOf('a', {
@@ -36,6 +37,7 @@ function stage(count: number, service = serviceWith(), change: Record<string, Gi
   const options = {
     nodes: () => [...nodes.values()] as unknown as ObservedNode[],
     podsOn: (name: string) => nodes.get(name)?.pods ?? [],
+    evicts: true,
   };
   let budget = new TaintBudget(options);
   const evaluated = (name: string) => nodes.get(name) as EvaluatedNode;
@@ -47,7 +49,7 @@ function stage(count: number, service = serviceWith(), change: Record<string, Gi
       const isDue = evaluated(name).readiness.get('a')?.state === 'not-ready';
       if (!isDue || budget.withheld(service, evaluated(name))) budget.rested([service], evaluated(name));
       else if (!evaluated(name).taints?.some((each) => each.effect === TAINT.effect)) {
-        const ended = budget.reserve([service], name, [TAINT]);
+        const ended = budget.reserve([service], name, ADDED);
         if (!isRefused(name)) set(name, { taints: [TAINT] });
         budget.observe([service], evaluated(name));
         ended();
@@ -98,7 +100,7 @@ describe('of nodes that were open, a taint closes', () => {
     const [first, second, third] = [...nodes.values()] as EvaluatedNode[];
     if (!first || !second || !third) expect.unreachable();
     for (const node of nodes.values()) budget().observe([service], node);
-    const ended = [first, second].map(({ name }) => budget().reserve([service], name, [TAINT]));
+    const ended = [first, second].map(({ name }) => budget().reserve([service], name, ADDED));
     expect(budget().withheld(service, third)?.stance).toBe('absent');
     for (const end of ended) end();
     expect(budget().withheld(service, third)).toBeUndefined();
@@ -175,18 +177,62 @@ describe('a node', () => {
 });
 
 describe('evictions', () => {
-  const service = serviceOf('a', { publish: { label: 'example.com/a' } });
+  const LABEL = 'example.com/a';
+  const service = serviceOf('a', { publish: { label: LABEL } });
+
+  /** Every node is observed, and notes its place where there is one. Returns those from which pods may be evicted. */
+  const evicting = ({ nodes, set, budget }: ReturnType<typeof stage>, names = [...nodes.keys()]) => {
+    const noted = (places: string[]) => ({
+      annotations: { 'rollcall.dev/withdrawn-labels': JSON.stringify({ [LABEL]: 'true', '/places': places }) },
+    });
+    const observe = (name: string) => budget().observe([service], nodes.get(name) as EvaluatedNode);
+    for (const name of names) observe(name);
+    for (const name of names) {
+      const node = nodes.get(name) as EvaluatedNode;
+      const isDue = node.readiness.get('a')?.state === 'not-ready';
+      const isPlaced = budget().mayEvict(service, node as unknown as ObservedNode);
+      const isGiven = isDue && (isPlaced || budget().hasEvictionPlace(service, node));
+      set(name, {
+        state: isDue ? 'not-ready' : 'ready',
+        ...(isDue ? noted(isGiven ? [LABEL] : []) : { annotations: {} }),
+      });
+      observe(name);
+      budget().rested([service], nodes.get(name) as EvaluatedNode);
+    }
+    return [...nodes.values()]
+      .filter((node) => budget().mayEvict(service, node as unknown as ObservedNode))
+      .map(({ name }) => name);
+  };
 
   test('of a service without a taint are from a fifth of its nodes, and go on as these are ready again', () => {
-    const { nodes, set, budget } = stage(10, service);
-    const may = () => {
-      for (const node of nodes.values()) budget().observe([service], node, (label) => label === 'example.com/a');
-      return [...nodes.values()].filter((node) => budget().mayEvict(service, node as unknown as ObservedNode));
-    };
-    may();
-    expect(may().map(({ name }) => name)).toEqual(['n0', 'n1']);
-    set('n0', { state: 'ready' });
-    expect(may().map(({ name }) => name)).toEqual(['n1', 'n2']);
+    const all = stage(10, service);
+    expect(evicting(all)).toEqual(['n0', 'n1']);
+    expect([...all.budget().takeWaiting()]).toEqual([]);
+    all.set('n0', { state: 'ready' });
+    expect(evicting(all, ['n0'])).toEqual(['n1']);
+    expect([...all.budget().takeWaiting()]).toEqual(['n2']);
+    expect(evicting(all)).toEqual(['n1', 'n2']);
+  });
+
+  test('of a service without a taint are from the same nodes whoever leads', () => {
+    const all = stage(10, service);
+    expect(evicting(all, [...all.nodes.keys()].reverse())).toEqual(['n8', 'n9']);
+    all.failover();
+    expect(evicting(all)).toEqual(['n8', 'n9']);
+  });
+
+  test('of a service without a taint take places while the requests are in flight', () => {
+    const { nodes, budget } = stage(5, service);
+    const [first, second] = [...nodes.values()] as EvaluatedNode[];
+    if (!first || !second) expect.unreachable();
+    for (const node of nodes.values()) budget().observe([service], node);
+    const annotations = { 'rollcall.dev/withdrawn-labels': `{"${LABEL}":"true","/places":["${LABEL}"]}` };
+    const ended = budget().reserve([service], first.name, { set: { labels: {}, annotations, force: false } });
+    expect(budget().hasEvictionPlace(service, second)).toBe(false);
+    ended(false);
+    expect(budget().hasEvictionPlace(service, second)).toBe(false);
+    budget().rested([service], first);
+    expect(budget().hasEvictionPlace(service, second)).toBe(true);
   });
 
   test('of a service with a taint are from the nodes that it closes', () => {

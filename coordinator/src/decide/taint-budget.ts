@@ -1,10 +1,13 @@
+import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { isSeen } from '../model/inventory/cause.ts';
 import { selects } from '../model/label-selector.ts';
 import { podsChecksOf, type Service, type ServiceTaint } from '../model/services.ts';
-import { hasTaint, type ObservedNode, type Taint } from '../state/observed-node.ts';
+import { hasTaint, type ObservedNode } from '../state/observed-node.ts';
 import { type ObservedPod, ownTolerance } from '../state/observed-pod.ts';
 import { wasOpen } from '../state/started-services.ts';
+import type { NodePlan } from './intent/plan.ts';
 import type { Claim, EvaluatedNode } from './labelers/labeler.ts';
+import { evictionPlaces, parseWithdrawnLabels } from './labelers/withdrawn-labels.ts';
 
 const MAX_UNAVAILABLE = '20%';
 
@@ -13,14 +16,14 @@ type Shown = {
   service: Service;
   /** Nodes that were open for it: the budget is a share of them. */
   open: Set<string>;
-  /** Open nodes that have its taint, or of a service without a taint, lose pods because it is not ready. */
+  /** Open nodes that have its taint, or of a service without a taint, note that pods may be evicted because of it. */
   closed: Set<string>;
   /** Open nodes that have a taint of its key with another value or effect. */
   otherwise: Set<string>;
   /** Nodes whose own pod tolerates its taint, or does not. */
   tolerant: Set<string>;
   intolerant: Set<string>;
-  /** Nodes to which a request may have added it. */
+  /** Nodes to which a request may have added it, or the note. */
   inFlight: Set<string>;
   /** Nodes for which there was no place, those that wait longest first. */
   waiting: Set<string>;
@@ -44,12 +47,15 @@ export type Withholding = {
 export type TaintBudgetOptions = {
   nodes: () => Iterable<ObservedNode>;
   podsOn: (node: string) => readonly ObservedPod[];
+  /** Whether pods are evicted at all. A service without a taint is not counted else. */
+  evicts: boolean;
 };
 
 /**
- * Bounds how many of the nodes that were open for a service its taint closes at a time. Counted on the Nodes, so that every
- * leader counts the same, and a request that was refused takes no place. Keeps a taint off nodes whose own pods it would
- * keep away. Nodes are counted as they are observed, one at a time.
+ * Bounds how many of the nodes that were open for a service its taint closes at a time; of one without a taint, from how many
+ * pods are evicted because of it. Counted on the Nodes, so that every leader counts the same, and a request that was refused
+ * takes no place. Keeps a taint off nodes whose own pods it would keep away. Nodes are counted as they are observed, one at a
+ * time.
  */
 export class TaintBudget {
   readonly #options: TaintBudgetOptions;
@@ -81,20 +87,32 @@ export class TaintBudget {
     return { stance, reason: `the taint waits: ${usageOf(shown)}` };
   }
 
+  /** Whether pods may be evicted from a node, too, that loses the label of a service without a taint. Changes nothing. */
+  hasEvictionPlace(service: Service, node: EvaluatedNode): boolean {
+    const shown = this.#of(service);
+    return (
+      !taintOf(service) && isFailing(service, node) && shown?.isCounted === true && this.#hasPlace(shown, node.name)
+    );
+  }
+
   /** Whether pods may be evicted from a node because of the service. Changes nothing. */
   mayEvict(service: Service, { name, ...node }: ObservedNode): boolean {
     return this.#of(service)?.closed.has(name) || (taintOf(service) !== undefined && !wasOpen(node, service));
   }
 
   /**
-   * A request that adds these taints to a node is in flight. It holds a place for each until the returned function is called:
-   * by then the node shows the taint, or the place is free. Where it is not known what became of the request (`isSettled`), or
-   * of one before it, until nothing has to be written to the node.
+   * A request is in flight that adds taints to a node, or notes that pods may be evicted. It holds a place for each until the
+   * returned function is called: by then the node shows it, or the place is free. Where it is not known what became of the
+   * request (`isSettled`), or of one before it, until nothing has to be written to the node.
    */
-  reserve(services: readonly Service[], node: string, added: readonly Taint[]): (isSettled?: boolean) => void {
-    const reserved = services.flatMap((service) =>
-      added.some(({ key }) => key === taintOf(service)?.key) ? (this.#of(service) ?? []) : [],
-    );
+  reserve(services: readonly Service[], node: string, plan: Closing | undefined): (isSettled?: boolean) => void {
+    const places = evictionPlaces(plan?.set?.annotations[WITHDRAWN_LABELS_ANNOTATION]);
+    const isReserved = (service: Service) => {
+      const key = taintOf(service)?.key;
+      if (key === undefined) return places.has(service.publish.label ?? '');
+      return plan?.taints?.add.some((taint) => taint.key === key) === true;
+    };
+    const reserved = services.flatMap((service) => (isReserved(service) ? (this.#of(service) ?? []) : []));
     for (const { inFlight } of reserved) inFlight.add(node);
     return (isSettled = true) => {
       for (const { inFlight } of isSettled ? reserved : []) inFlight.delete(node);
@@ -106,29 +124,25 @@ export class TaintBudget {
     for (const service of services) {
       this.#shown.get(service.name)?.inFlight.delete(node.name);
       if (node.readiness.get(service.name)?.state !== 'not-ready') continue;
-      const isWithheld = this.withheld(service, node) !== undefined && node.taints !== undefined;
       const shown = this.#of(service);
-      if (shown) put(shown.waiting, node.name, isWithheld && !shown.intolerant.has(node.name));
+      if (!shown) continue;
+      const isWithheld = taintOf(service)
+        ? this.withheld(service, node) !== undefined && node.taints !== undefined && !shown.intolerant.has(node.name)
+        : !shown.closed.has(node.name) && isFailing(service, node) && isWithdrawn(service, node);
+      put(shown.waiting, node.name, isWithheld);
     }
   }
 
-  /** Records what a node shows. `isWithdrawn`: pods may need a label of a service that the node lost; none may be evicted without. */
-  observe(services: readonly Service[], node: EvaluatedNode, isWithdrawn?: (label: string) => boolean): void {
+  /** Records what a node shows. */
+  observe(services: readonly Service[], node: EvaluatedNode): void {
     this.#take(services);
     for (const service of services) {
-      const taint = taintOf(service);
       const shown = this.#of(service);
-      if (!shown || (!taint && !isWithdrawn)) continue;
+      if (!shown) continue;
       const state = node.readiness.get(service.name);
       // A node that it may not select was not open for it.
       this.#look(shown, node, state !== undefined && !state.isUndecided);
       if (state?.state !== 'not-ready') shown.waiting.delete(node.name);
-      if (taint) continue;
-      const { label = '' } = service.publish;
-      const isLosing = state?.state === 'not-ready' && isSeen(state.cause) && isWithdrawn?.(label) === true;
-      const isClosed = isLosing && shown.isCounted && this.#hasPlace(shown, node.name);
-      put(shown.closed, node.name, isClosed);
-      put(shown.waiting, node.name, isLosing && !isClosed);
     }
     this.#saw(node.name);
   }
@@ -198,26 +212,19 @@ export class TaintBudget {
   #take(services: readonly Service[]): void {
     if (services === this.#services) return;
     this.#services = services;
-    const names = new Set(services.map(({ name }) => name));
+    const { evicts } = this.#options;
+    const counted = services.filter((service) => evicts || taintOf(service));
+    const names = new Set(counted.map(({ name }) => name));
     for (const name of this.#shown.keys()) if (!names.has(name)) this.#shown.delete(name);
-    const others = services.filter((service) => !this.#of(service));
+    const others = counted.filter((service) => !this.#of(service));
     for (const service of others)
       this.#shown.set(service.name, newShown(service, this.#shown.get(service.name)?.inFlight));
     if (others.length > 0) this.#unseen = new Set(Iterator.from(this.#options.nodes()).map(({ name }) => name));
   }
 
-  /** Once every node was seen, the first ones by name that wait lose pods, of a service without a taint, whoever leads. */
   #saw(node: string): void {
     if (!this.#unseen.delete(node) || this.#unseen.size > 0) return;
-    for (const shown of this.#shown.values()) {
-      if (shown.isCounted) continue;
-      shown.isCounted = true;
-      const chosen = taintOf(shown.service) ? [] : [...shown.waiting].sort().slice(0, limitOf(shown));
-      for (const name of chosen) {
-        shown.closed.add(name);
-        shown.waiting.delete(name);
-      }
-    }
+    for (const shown of this.#shown.values()) shown.isCounted = true;
   }
 
   #of(service: Service): Shown | undefined {
@@ -237,10 +244,17 @@ export class TaintBudget {
   #look(shown: Shown, node: Looked, isSelected: boolean): void {
     const { service, open, closed, otherwise, tolerant, intolerant } = shown;
     const taint = taintOf(service);
-    const { name, taints } = node;
+    const { name, taints, annotations } = node;
     const isOpen = isSelected && (!taint || wasOpen(node, service));
     put(open, name, isOpen);
-    if (!taint) return;
+    if (!taint) {
+      put(
+        closed,
+        name,
+        isOpen && evictionPlaces(annotations[WITHDRAWN_LABELS_ANNOTATION]).has(service.publish.label ?? ''),
+      );
+      return;
+    }
     // Taints that an answer did not show are as they were.
     if (taints || !isOpen) {
       const isAsWritten = isOpen && hasTaint(taints, taint);
@@ -255,6 +269,9 @@ export class TaintBudget {
 
 const UNCOUNTED = { stance: 'keep', reason: 'the taint waits until every node was looked at' } as const;
 
+/** What a plan adds that closes a node. */
+type Closing = Pick<NodePlan, 'set' | 'taints'>;
+
 /** Requests that are under way are of every version of the service. */
 function newShown(service: Service, inFlight = new Set<string>()): Shown {
   const sets = { open: new Set<string>(), closed: new Set<string>(), otherwise: new Set<string>() };
@@ -268,6 +285,17 @@ type Looked = Pick<ObservedNode, 'name' | 'uid' | 'createdAtMs' | 'annotations' 
 /** Judges a node without a pod of the service by its pods on other nodes: the next one will tolerate as much. */
 function isIntolerant(shown: Shown, node: string): boolean {
   return shown.intolerant.has(node) || isShunnedBy(shown);
+}
+
+/** Whether a service is seen to fail on a node. */
+function isFailing({ name }: Service, { readiness }: EvaluatedNode): boolean {
+  const shown = readiness.get(name);
+  return shown?.state === 'not-ready' && isSeen(shown.cause);
+}
+
+/** Whether the node notes that it lost the label of a service. */
+function isWithdrawn({ publish: { label = '' } }: Service, { annotations }: EvaluatedNode): boolean {
+  return Object.hasOwn(parseWithdrawnLabels(annotations[WITHDRAWN_LABELS_ANNOTATION]), label);
 }
 
 /** Whether no pod of the service that is on a node tolerates its taint. */

@@ -11,7 +11,7 @@ import type { Decision } from './evaluator.ts';
 import { entryKey, type IntentEntry, intentOf, type NodeIntent } from './intent/intent.ts';
 import { valueOn, wantedValue } from './intent/kinds/kinds.ts';
 import type { Rules } from './labelers/implied-labels.ts';
-import { createLabelers, type LabelerOptions } from './labelers/index.ts';
+import { type Budgeted, createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { Claim, EvaluatedNode, Labelers } from './labelers/labeler.ts';
 import { Graces, passedBy } from './readiness/grace.ts';
 import type { NodeReadiness, ServiceReadiness } from './readiness/tracker.ts';
@@ -39,7 +39,7 @@ export type ProposedChange = {
 /** Whether a proposed service would be ready on a node. */
 export type ProposedReadiness = Pick<ServiceReadiness, 'state' | 'reason' | 'checks'>;
 
-export type WhatIfOptions = Omit<LabelerOptions, 'withheldTaint'>;
+export type WhatIfOptions = Omit<LabelerOptions, Budgeted>;
 
 /** Plans nodes with another configuration. Guards that delay are left out. */
 export class WhatIf {
@@ -61,6 +61,7 @@ export class WhatIf {
       keys,
       rules: rules && (() => rules),
       withheldTaint: (service) => this.#withheldNow(service),
+      hasEvictionPlace: () => false,
     });
   }
 

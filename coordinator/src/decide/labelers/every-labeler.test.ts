@@ -24,6 +24,7 @@ const { labelers, consequences } = createLabelers({
   services: () => SERVICES,
   serviceUids: () => new Set(),
   withheldTaint: () => undefined,
+  hasEvictionPlace: () => true,
   keys,
   forbiddenLabelDomains: [],
   poolsAllowedPrefixes: [],

@@ -10,6 +10,7 @@ function labelersWith(change: Partial<LabelerOptions> = {}) {
   return createLabelers({
     services: () => [],
     withheldTaint: () => undefined,
+    hasEvictionPlace: () => true,
     keys: registryOf(),
     ...NOTHING_CONFIGURED,
     forbiddenLabelDomains: ['example.org'],

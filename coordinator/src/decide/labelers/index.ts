@@ -14,13 +14,14 @@ import { schedulingHintLabeler } from './scheduling-hint.ts';
 import { type ServicesStartedOptions, servicesStartedLabeler } from './services-started.ts';
 import { type StartupGateOptions, startupGateLabeler } from './startup-gate.ts';
 import { undecidedLabels } from './undecided-labels.ts';
-import { type WithdrawnLabel, withdrawnLabels } from './withdrawn-labels.ts';
+import { type WithdrawnLabel, type WithdrawnLabelsOptions, withdrawnLabels } from './withdrawn-labels.ts';
 
 /** What labelers are made with. */
 export type LabelerOptions = {
   services: () => readonly Service[];
   serviceUids: ServicesStartedOptions['serviceUids'];
   withheldTaint: ReadinessOptions['withheldTaint'];
+  hasEvictionPlace: WithdrawnLabelsOptions['hasEvictionPlace'];
   keys: KeyRegistry;
   poolsAllowedPrefixes: readonly string[];
   poolsRemovedLabels: readonly string[];
@@ -34,9 +35,12 @@ export type LabelerOptions = {
   eviction: { isIgnored: (withdrawn: WithdrawnLabel) => boolean } | undefined;
 };
 
+/** What the budgets of services say. */
+export type Budgeted = 'withheldTaint' | 'hasEvictionPlace';
+
 /** All labelers. Rules build on what the others want, and eviction on what rules want. */
 export function createLabelers(options: LabelerOptions): Labelers {
-  const { rules, eviction, keys, services } = options;
+  const { rules, eviction, keys, services, hasEvictionPlace } = options;
   return {
     labelers: [
       readinessLabeler(options),
@@ -52,7 +56,7 @@ export function createLabelers(options: LabelerOptions): Labelers {
       ...(rules ? [impliedLabels(rules, keys, services, options.factLabels)] : []),
       leftOverKeys(keys, 'after-rules'),
       startupGateLabeler(options.startupGate, services, undecidedLabels(options.factLabels, rules)),
-      ...(eviction ? [withdrawnLabels({ ...eviction, services, rules })] : []),
+      ...(eviction ? [withdrawnLabels({ ...eviction, services, rules, hasEvictionPlace })] : []),
     ],
   };
 }

@@ -14,11 +14,12 @@ const notes = (
   isIgnored: (withdrawn: WithdrawnLabel) => boolean,
   services: readonly Service[] = [],
   derived: Readonly<Record<string, string>> = {},
+  hasEvictionPlace = (_service: Service) => false,
 ) => {
   const rules = () => ({
     dependents: (labels: Iterable<string>) => new Set([...labels].flatMap((key) => derived[key] ?? [])),
   });
-  return withdrawnLabels({ isIgnored, services: () => services, rules });
+  return withdrawnLabels({ isIgnored, services: () => services, rules, hasEvictionPlace });
 };
 
 function noted(change: Partial<EvaluatedNode>, wishes: LabelWishes = new Map()): string | undefined {
@@ -125,4 +126,27 @@ test('the latest stand last, and where there are too many the oldest are struck 
 test('a note that cannot be read is begun anew', () => {
   for (const text of ['', '[]', 'null', '{"b":1}', 'x', '["x"]', '"text"', '7'])
     expect(noted(withNote(text))).toBe('absent ');
+});
+
+test('a place in the budget of evictions is noted, and is kept until the label is back', () => {
+  const service = serviceOf('x', { publish: { label: 'a' } });
+  const noteOf = (change: Partial<EvaluatedNode>, hasPlace: boolean, wishes: LabelWishes = new Map()) => {
+    const node = { ...snapshot({ servicesKnown: true, ...change }), readiness: new Map(), ageMs: 0 };
+    const [claim] = notes(
+      () => false,
+      [service],
+      {},
+      (each) => hasPlace && each === service,
+    ).claims(node, wishes, new Map());
+    return claim?.value;
+  };
+  const placed = '{"a":"true","/places":["a"]}';
+  expect(noteOf(ours, false)).toBe('{"a":"true"}');
+  expect(noteOf(ours, true)).toBe(placed);
+  expect(noteOf(withNote(placed), false)).toBe(placed);
+  expect(noteOf({ ...withNote(placed), labels: { a: 'true' } }, true, wish('present'))).toBe('');
+  expect(noteOf(withNote('{"a":"true","b":"x","/places":["b",7]}'), false)).toBe(
+    '{"a":"true","b":"x","/places":["b"]}',
+  );
+  expect(noteOf(withNote('{"a":"true","/places":"a"}'), false)).toBe('{"a":"true"}');
 });

@@ -2,13 +2,16 @@ import { WITHDRAWN_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Cause } from '../../model/inventory/cause.ts';
 import { selects } from '../../model/label-selector.ts';
 import type { Service } from '../../model/services.ts';
-import { parseAnnotation, textsIn } from '../../state/json-annotation.ts';
+import { objectIn, parseAnnotation, textsIn } from '../../state/json-annotation.ts';
 import { isOfService, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
 import type { Rules } from './implied-labels.ts';
 import { type Claim, type Consequence, type EvaluatedNode, type LabelWishes, labelAfter, ownNote } from './labeler.ts';
 
 /** A label that rollcall takes: why it had set it, and why it takes it; `undefined` where that is not known. */
 export type WithdrawnLabel = { label: string; origin: Origin | undefined; cause: Cause | undefined };
+
+/** Beside the labels, and no key of a label: the labels of services because of which pods may be evicted from the node. */
+const PLACES = '/places';
 
 /** Far more than a node loses at a time. Of more, those that went last are kept. */
 const ENTRIES_MAX = 50;
@@ -17,15 +20,18 @@ export type WithdrawnLabelsOptions = {
   isIgnored: (withdrawn: WithdrawnLabel) => boolean;
   services: () => readonly Service[];
   rules: (() => Pick<Rules, 'dependents'>) | undefined;
+  /** Whether the budget of a service that fails on a node has a place for it. */
+  hasEvictionPlace: (service: Service, node: EvaluatedNode) => boolean;
 };
 
 /**
  * Notes on the node which labels rollcall took from it, and the values that they had, the latest last, until they are
  * back: the evictions because of them have to continue after a restart. No pod is evicted for labels that are ignored, nor
  * for the label of a service that no service in force requests on the node: it is struck out by the write that drops it from
- * the list of keys, since nothing shows afterwards that it was the label of a service.
+ * the list of keys, since nothing shows afterwards that it was the label of a service. A place in the budget of evictions is
+ * noted as well: it is taken until the label is back, whoever leads.
  */
-export function withdrawnLabels({ isIgnored, services, rules }: WithdrawnLabelsOptions): Consequence {
+export function withdrawnLabels({ isIgnored, services, rules, hasEvictionPlace }: WithdrawnLabelsOptions): Consequence {
   return {
     name: 'withdrawn-labels',
     claims: (node, wishes): Claim[] => {
@@ -47,7 +53,12 @@ export function withdrawnLabels({ isIgnored, services, rules }: WithdrawnLabelsO
         );
       };
       const entries = [...withdrawnFrom(node, wishes)].filter(([key]) => isNoted(key)).slice(-ENTRIES_MAX);
-      const value = entries.length > 0 ? JSON.stringify(Object.fromEntries(entries)) : undefined;
+      const taken = evictionPlaces(node.annotations[WITHDRAWN_LABELS_ANNOTATION]);
+      const isPlaced = (key: string) =>
+        taken.has(key) || services().some((each) => each.publish.label === key && hasEvictionPlace(each, node));
+      const places = entries.flatMap(([key]) => (isPlaced(key) ? key : []));
+      const note = { ...Object.fromEntries(entries), ...(places.length > 0 ? { [PLACES]: places } : {}) };
+      const value = entries.length > 0 ? JSON.stringify(note) : undefined;
       const reason = value
         ? 'lists the labels that rollcall removed from the node'
         : 'every label that was removed is back';
@@ -58,8 +69,17 @@ export function withdrawnLabels({ isIgnored, services, rules }: WithdrawnLabelsO
 
 /** The labels noted in the annotation; none where it cannot be read. */
 export function parseWithdrawnLabels(text: string | undefined): Record<string, string> {
-  return Object.fromEntries(textsIn(parseAnnotation(text)));
+  return Object.fromEntries(textsIn(parseAnnotation(text)).filter(([key]) => key !== PLACES));
 }
+
+/** The labels of services because of which pods may be evicted from the node, in the same annotation. */
+export function evictionPlaces(text: string | undefined): ReadonlySet<string> {
+  if (!text?.includes(PLACES)) return NO_PLACES;
+  const places = objectIn(parseAnnotation(text))[PLACES];
+  return new Set(Array.isArray(places) ? places.filter((each) => typeof each === 'string') : []);
+}
+
+const NO_PLACES: ReadonlySet<string> = new Set();
 
 /**
  * The noted and the newly removed labels. A wanted label that is not back yet stays noted, since another writer may
