@@ -194,6 +194,26 @@ describe('urgent nodes', () => {
   });
 });
 
+test('where many nodes have nothing to write, one that changes before the loop has turned is looked at once', async () => {
+  const { clock, writeQueue } = started();
+  const looks: string[] = [];
+  const nothing = { sent: () => () => {}, rested: () => {}, written: () => {}, contested: () => {}, skipped: () => {} };
+  const prepare = (name: string) => {
+    looks.push(name);
+    // What a plan takes.
+    clock.standStill(1);
+    return undefined;
+  };
+  writeQueue.serve({ ...nothing, prepare });
+  const names = Array.from({ length: 20 }, (_, index) => `n${index}`);
+  for (const name of names) writeQueue.add(name);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(looks).toEqual(names.slice(0, 6));
+  writeQueue.add('n10');
+  await clock.advance(1000);
+  expect(looks).toEqual(names);
+});
+
 describe('a write that does not succeed', () => {
   test('because nothing answers is repeated until it holds, without a backoff that outlasts the outage', async () => {
     let reachable = false;
