@@ -55,28 +55,19 @@ class Memory {
   readonly gates: GateWaits;
   readonly taints: TaintBudget;
 
-  constructor({
-    fleet,
-    services,
-    isReported,
-    eviction,
-    startupGate,
-    massWithdrawalDelayMs,
-    factLabels,
-    rules,
-    clock,
-  }: EvaluatorOptions) {
+  constructor(options: EvaluatorOptions) {
+    const { fleet, services, isReported, eviction, factLabels, rules } = options;
     const nodesWith = (label: string) =>
       fleet.nodes().flatMap(({ name, labels }) => (labels[label] === undefined ? [] : name));
-    this.blastRadius = new BlastRadius(massWithdrawalDelayMs, nodesWith);
-    this.observer = new ObserverGuard(() => fleet.freshness.isKnown, clock.monotonic());
+    this.blastRadius = new BlastRadius(options.massWithdrawalDelayMs, nodesWith);
+    this.observer = new ObserverGuard(() => fleet.freshness.isKnown, options.clock.monotonic());
     this.readiness = new ReadinessTracker({
       services,
       observer: this.observer,
       ...(isReported ? { isReported } : {}),
       undecided: undecidedLabels(factLabels, rules),
     });
-    this.gates = new GateWaits(startupGate.maxWaitMs);
+    this.gates = new GateWaits(options.startupGate.maxWaitMs);
     this.taints = new TaintBudget({
       nodes: () => fleet.nodes(),
       podsOn: (node) => fleet.servicePods.on(node),

@@ -107,3 +107,15 @@ test('a node that is evaluated for the first time after the edit has no grace by
   isReported = true;
   expect(evaluate('second')).toBe('not-ready');
 });
+
+test.each([
+  ['lost its label, and waits for the taint, has no grace', { label: LABEL }, false],
+  ['has been freed of the taint has one, of a service without a label', {}, true],
+])('after a take-over a node that %s', (_what, more, hasGrace) => {
+  const taint = { key: 'example.com/no-x', value: '', effect: 'NoSchedule' } as const;
+  const origin = { kind: 'object', uid: 'x', generation: 1, createdAtMs: 0 } as const;
+  const judge = termOf({ checks: [registered('a')], publish: { taint, ...more }, origin });
+  const annotations = { 'rollcall.dev/services-started': '{"node":"u","services":{"x":"x:1"}}' };
+  const { state } = judge(0, { annotations, taints: [], ...lists() }) ?? {};
+  expect(state).toBe(hasGrace ? 'ready' : 'not-ready');
+});

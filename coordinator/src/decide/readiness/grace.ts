@@ -68,12 +68,15 @@ export function passedBy(service: Service | undefined, snapshot: NodeSnapshot): 
   return new Map(single.filter((check) => graceOf(check) !== undefined).map((check) => [saysOf(check), undefined]));
 }
 
-/** Whether the Node says that the service is ready: by its label or condition, or by having been freed of its taint. */
-function isShownReady(service: Service, snapshot: NodeSnapshot): boolean {
+/**
+ * Whether the Node says that the service is ready: by its label or condition, or, of a service without both, by having been
+ * freed of its taint. Without a taint alone, a node may wait for a place in the budget.
+ */
+export function isShownReady(service: Service, snapshot: NodeSnapshot): boolean {
   const { label, condition, taint } = service.publish;
   if (label !== undefined && snapshot.ownedLabels.has(label)) return true;
   if (condition !== undefined && snapshot.ownedConditions.has(condition))
     return conditionIn(snapshot.conditions, condition)?.status === 'True';
   const isFree = taint !== undefined && snapshot.taints?.every(({ key }) => key !== taint.key) === true;
-  return isFree && wasReady(service, startedServices(snapshot));
+  return label === undefined && isFree && wasReady(service, startedServices(snapshot));
 }

@@ -8,7 +8,7 @@ import type { NodeRecord } from '../../state/node-record.ts';
 import { lifecycleOf } from '../../state/observed-conditions.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { hasStarted, startedGeneration, startedServices, wasReady } from '../../state/started-services.ts';
-import { type GraceMemory, Graces, NOTHING_PASSED } from './grace.ts';
+import { type GraceMemory, Graces, isShownReady, NOTHING_PASSED } from './grace.ts';
 import {
   hasReadyPod,
   judgeService,
@@ -276,14 +276,6 @@ function sightingOf(
   if (evidence.state !== 'unknown' && !isUnseen) return 'settled';
   if (!isUnseen || wasReady === false) return 'unchanged';
   return wasReady || isShownReady(service, snapshot) ? 'lost' : 'gone';
-}
-
-function isShownReady(service: Service, { taints, conditions, ownedLabels, ownedConditions }: NodeSnapshot): boolean {
-  const { label, taint, condition } = service.publish;
-  if (label !== undefined) return ownedLabels.has(label);
-  const isOurs = condition !== undefined && ownedConditions.has(condition);
-  if (isOurs) return conditions?.some(({ type, status }) => type === condition && status === 'True') === true;
-  return taint !== undefined && taints?.some(({ key }) => key === taint.key) === false;
 }
 
 function speakingAgent(
