@@ -1,7 +1,7 @@
 import type { Moment } from '@rollcall/common/clock.ts';
 import type { ActiveGuard } from '@rollcall/common/guards.ts';
 import { type Service, type SingleCheck, saysOf } from '../model/services.ts';
-import { Census, type Counts, Guard, ruleOf } from './guard.ts';
+import { type Counts, Guard, ruleOf } from './guard.ts';
 import type { NodeRecord } from './node-record.ts';
 
 /** A check of a service. */
@@ -118,24 +118,21 @@ export class Doubts<C extends SingleCheck> {
     this.#guards.set(text, { guard, check });
     const nowMs = now.monotonicMs;
     const { countedMs } = timesOf(check);
-    const census = new Census();
-    const seen = [...this.#records()].flatMap((record) => {
+    const members = [...this.#records()].flatMap((record) => {
       const memory = this.#note(text, asked, { record, now });
       if (!memory) return [];
       const { found, sinceMs } = memory;
-      const pool = poolOf(record);
-      census.add(pool, found.counts, found.loss !== undefined && nowMs - sinceMs >= countedMs);
-      return { name: record.name, pool, memory };
+      const isLosing = found.loss !== undefined && nowMs - sinceMs >= countedMs;
+      const renew = () => {
+        memory.sinceMs = nowMs;
+      };
+      return { name: record.name, pool: poolOf(record), counts: found.counts, isLosing, memory, renew };
     });
-    guard.decide(census);
-    for (const { name, pool, memory } of seen) {
-      const by = guard.of(pool);
-      // What the guard kept was not judged, and gets one window.
-      if (memory.guard !== undefined && by === undefined) memory.sinceMs = nowMs;
-      memory.guard = by;
+    guard.judge(members);
+    for (const { name, memory } of members) {
       const { found, sinceMs } = memory;
       const waits = this.#isOver(check, sinceMs) ? 'over' : 'waits';
-      const phase = `${found.loss === undefined ? 'none' : (by ?? waits)} ${found.lasting}`;
+      const phase = `${found.loss === undefined ? 'none' : (memory.guard ?? waits)} ${found.lasting}`;
       const isNews = memory.phase === undefined ? found.loss !== undefined : memory.phase !== phase;
       if (isNews) onChange(name);
       memory.phase = phase;

@@ -1,5 +1,5 @@
 import type { ActiveGuard } from '@rollcall/common/guards.ts';
-import { Census, type Counts, Guard, ruleOf } from './guard.ts';
+import { Census, type Counts, Guard, type Member, ruleOf } from './guard.ts';
 import type { NodeRecord } from './node-record.ts';
 import { type AgentSigns, type Freshness, freshnessOf, isOverdue, type Presence, silentFromMs } from './presence.ts';
 
@@ -82,36 +82,24 @@ export class FreshnessTracker {
   /** Counts the guard anew and decides who is silent now. To be called about once a second. */
   tick(nowMs: number): void {
     const { windowMs, guardPercent, onChange } = this.#options;
-    const census = new Census();
     const due: NodeRecord[] = [];
     const count = { expected: 0, heard: 0 };
-    for (const record of this.#records()) {
+    const members = [...this.#records()].map((record): Member => {
       const { presence } = record;
       const fromMs = silentFromMs(presence, windowMs);
-      census.add(presence.pool, countsOf(presence), isOverdue(fromMs, nowMs, windowMs));
       if (fromMs > this.#nowMs && fromMs <= nowMs) due.push(record);
-      if (presence.expectedMs === undefined) continue;
-      count.expected += 1;
-      if (presence.heardMs !== undefined) count.heard += 1;
-    }
-    const wasActive = this.#guard.held().length > 0;
-    this.#guard.decide(census);
+      const isExpected = presence.expectedMs !== undefined;
+      if (isExpected) count.expected += 1;
+      if (isExpected && presence.heardMs !== undefined) count.heard += 1;
+      const isLosing = isOverdue(fromMs, nowMs, windowMs);
+      const renewIt = () => isExpected && isLosing && renew(presence, nowMs);
+      return { pool: presence.pool, counts: countsOf(presence), isLosing, memory: presence, renew: renewIt };
+    });
+    this.#guard.judge(members);
     this.#nowMs = nowMs;
-    if (wasActive || this.#guard.held().length > 0) this.#applyGuard();
     for (const { name, presence } of due) if (silentFromMs(presence, windowMs) <= nowMs) onChange(name);
     const areMostHeard = 100 * count.heard >= guardPercent * count.expected;
     this.#isKnown ||= areMostHeard || nowMs >= this.#renewedMs + windowMs;
-  }
-
-  /** Notes which guard protects each node. A node that none protects any more was not evaluated, and gets one window. */
-  #applyGuard(): void {
-    const { windowMs } = this.#options;
-    for (const { presence } of this.#records()) {
-      const wasGuarded = presence.guard !== undefined;
-      presence.guard = this.#guard.of(presence.pool);
-      if (!wasGuarded || presence.guard !== undefined || presence.expectedMs === undefined) continue;
-      if (isOverdue(silentFromMs(presence, windowMs), this.#nowMs, windowMs)) renew(presence, this.#nowMs);
-    }
   }
 
   /** Whether so many agents were heard since silence was last counted anew that a fault that most have would show. */

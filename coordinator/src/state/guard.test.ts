@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Census, FLEET_GUARD, Guard, isShared, ruleOf } from './guard.ts';
+import { Census, FLEET_GUARD, Guard, isShared, type Member, ruleOf } from './guard.ts';
 
 const NO_POOLS = new Map();
 
@@ -50,6 +50,22 @@ test('the guard of a pool keeps only its nodes, and that of the fleet every node
   expect([undefined, 'gold', 'silver'].map((pool) => guard.of(pool))).toEqual([undefined, 'pool gold', undefined]);
   guard.decide({ fleet: lost, pools: NO_POOLS });
   expect([undefined, 'gold'].map((pool) => guard.of(pool))).toEqual([FLEET_GUARD, FLEET_GUARD]);
+});
+
+test('the loss of a node that was kept, and is kept no longer, begins anew', () => {
+  const guard = new Guard(ruleOf('target', 55));
+  const renewed: number[] = [];
+  const members = Array.from({ length: 5 }, (_, at): Member => {
+    const renew = () => void renewed.push(at);
+    return { pool: undefined, counts: 'always', isLosing: at < 3, memory: {}, renew };
+  });
+  guard.judge(members);
+  expect([members.map(({ memory }) => memory.guard), renewed]).toEqual([members.map(() => FLEET_GUARD), []]);
+  const fewer = members.map((member, at) => ({ ...member, isLosing: at < 2 }));
+  guard.judge(fewer);
+  expect([fewer.map(({ memory }) => memory.guard), renewed]).toEqual([fewer.map(() => undefined), [0, 1, 2, 3, 4]]);
+  guard.judge(fewer);
+  expect(renewed).toHaveLength(5);
 });
 
 test('nodes count in their pool and in the fleet', () => {

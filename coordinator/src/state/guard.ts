@@ -73,6 +73,16 @@ function count(population: Population, isLosing: boolean): void {
   if (isLosing) population.losing += 1;
 }
 
+/** A node of a population. `memory.guard`: the group by which it was kept when it was counted last. */
+export type Member = {
+  pool: string | undefined;
+  counts: Counts;
+  isLosing: boolean;
+  memory: { guard?: string | undefined };
+  /** What was kept was not judged: where it is kept no longer, the loss begins anew. */
+  renew: () => void;
+};
+
 /** Tells which groups lose something by the fault of one subject. */
 export class Guard {
   readonly #rule: Rule;
@@ -91,6 +101,18 @@ export class Guard {
     ];
     const acting = groups.filter(([name, group]) => isShared(this.#rule, group, this.#acting.has(name)));
     this.#acting = new Map(acting.map(([name, { losing }]) => [name, losing]));
+  }
+
+  /** Counts all nodes anew, and notes by which group each is kept. */
+  judge(members: readonly Member[]): void {
+    const census = new Census();
+    for (const { pool, counts, isLosing } of members) census.add(pool, counts, isLosing);
+    this.decide(census);
+    for (const { pool, memory, renew } of members) {
+      const wasKept = memory.guard !== undefined;
+      memory.guard = this.of(pool);
+      if (wasKept && memory.guard === undefined) renew();
+    }
   }
 
   /** The group by which the nodes of a pool, or nodes of no pool, lose nothing now. */
