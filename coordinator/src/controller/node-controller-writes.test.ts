@@ -167,7 +167,7 @@ describe('a label that was removed where pods are evicted for it', () => {
     const eviction = { isIgnored: () => false };
     const staged = await withdrawn({ eviction });
     const noted = staged.fleet.node('n')?.annotations;
-    expect(Object.values(noted ?? {})).toContain(`{"${LABEL}":"true","/places":["${LABEL}"]}`);
+    expect(Object.values(noted ?? {})).toContain(`{"${LABEL}":"true","/services":{"${LABEL}":true}}`);
     expect(staged.evaluated('n')?.takenLabels).toBeUndefined();
   });
 

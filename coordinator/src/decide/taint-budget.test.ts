@@ -182,8 +182,10 @@ describe('evictions', () => {
 
   /** Every node is observed, and notes its place where there is one. Returns those from which pods may be evicted. */
   const evicting = ({ nodes, set, budget }: ReturnType<typeof stage>, names = [...nodes.keys()]) => {
-    const noted = (places: string[]) => ({
-      annotations: { 'rollcall.dev/withdrawn-labels': JSON.stringify({ [LABEL]: 'true', '/places': places }) },
+    const noted = (isPlaced: boolean) => ({
+      annotations: {
+        'rollcall.dev/withdrawn-labels': JSON.stringify({ [LABEL]: 'true', '/services': { [LABEL]: isPlaced } }),
+      },
     });
     const observe = (name: string) => budget().observe([service], nodes.get(name) as EvaluatedNode);
     for (const name of names) observe(name);
@@ -194,7 +196,7 @@ describe('evictions', () => {
       const isGiven = isDue && (isPlaced || budget().hasEvictionPlace(service, node));
       set(name, {
         state: isDue ? 'not-ready' : 'ready',
-        ...(isDue ? noted(isGiven ? [LABEL] : []) : { annotations: {} }),
+        ...(isDue ? noted(isGiven) : { annotations: {} }),
       });
       observe(name);
       budget().rested([service], nodes.get(name) as EvaluatedNode);
@@ -226,7 +228,7 @@ describe('evictions', () => {
     const [first, second] = [...nodes.values()] as EvaluatedNode[];
     if (!first || !second) expect.unreachable();
     for (const node of nodes.values()) budget().observe([service], node);
-    const annotations = { 'rollcall.dev/withdrawn-labels': `{"${LABEL}":"true","/places":["${LABEL}"]}` };
+    const annotations = { 'rollcall.dev/withdrawn-labels': `{"${LABEL}":"true","/services":{"${LABEL}":true}}` };
     const ended = budget().reserve([service], first.name, { set: { labels: {}, annotations, force: false } });
     expect(budget().hasEvictionPlace(service, second)).toBe(false);
     ended(false);

@@ -7,7 +7,7 @@ import { type ObservedPod, ownTolerance } from '../state/observed-pod.ts';
 import { wasOpen } from '../state/started-services.ts';
 import type { NodePlan } from './intent/plan.ts';
 import type { Claim, EvaluatedNode } from './labelers/labeler.ts';
-import { evictionPlaces, parseWithdrawnLabels } from './labelers/withdrawn-labels.ts';
+import { labelsOfServices, parseWithdrawnLabels } from './labelers/withdrawn-labels.ts';
 
 const MAX_UNAVAILABLE = '20%';
 
@@ -106,10 +106,10 @@ export class TaintBudget {
    * request (`isSettled`), or of one before it, until nothing has to be written to the node.
    */
   reserve(services: readonly Service[], node: string, plan: Closing | undefined): (isSettled?: boolean) => void {
-    const places = evictionPlaces(plan?.set?.annotations[WITHDRAWN_LABELS_ANNOTATION]);
+    const noted = labelsOfServices(plan?.set?.annotations[WITHDRAWN_LABELS_ANNOTATION]);
     const isReserved = (service: Service) => {
       const key = taintOf(service)?.key;
-      if (key === undefined) return places.has(service.publish.label ?? '');
+      if (key === undefined) return noted.get(service.publish.label ?? '') === true;
       return plan?.taints?.add.some((taint) => taint.key === key) === true;
     };
     const reserved = services.flatMap((service) => (isReserved(service) ? (this.#of(service) ?? []) : []));
@@ -248,11 +248,8 @@ export class TaintBudget {
     const isOpen = isSelected && (!taint || wasOpen(node, service));
     put(open, name, isOpen);
     if (!taint) {
-      put(
-        closed,
-        name,
-        isOpen && evictionPlaces(annotations[WITHDRAWN_LABELS_ANNOTATION]).has(service.publish.label ?? ''),
-      );
+      const noted = labelsOfServices(annotations[WITHDRAWN_LABELS_ANNOTATION]);
+      put(closed, name, isOpen && noted.get(service.publish.label ?? '') === true);
       return;
     }
     // Taints that an answer did not show are as they were.

@@ -85,6 +85,13 @@ const acts: Record<string, { act: (name: string) => Promise<unknown> }> = {
       await cluster.api.delete(`${NODE_SERVICES}/${name}`);
     },
   },
+  'list-removed-and-renamed': {
+    act: async (name) => {
+      const metadata = { annotations: { [KEYS_ANNOTATION]: null } };
+      await cluster.api.patch(`/api/v1/nodes/${name}`, { metadata }, 'application/merge-patch+json');
+      await edit(name, { publish: { label: labelOf(`${name}-new`) } });
+    },
+  },
   'taken-by-a-younger-service': {
     act: async (name) => {
       await edit(name, { publish: { label: labelOf(`${name}-new`) } });

@@ -50,6 +50,13 @@ test('no pod goes for a label that was of a service, and that no service in forc
   expect(of({ label: 'svc.example/cache' })).toEqual(Object.keys(withdrawn));
 });
 
+test('no pod goes for a label that the Node notes as the label of a service, where none in force publishes it', () => {
+  const text = JSON.stringify({ ...withdrawn, '/services': { 'svc.example/cache': true } });
+  const annotations = { [WITHDRAWN_LABELS_ANNOTATION]: text };
+  const found = evictableLabels({ ...node, annotations }, () => new Map(), { services: () => [], rules, mayEvict });
+  expect(Object.keys(found.withdrawn)).toEqual(['tier']);
+});
+
 test('no pod goes for the label of a service beyond its budget, nor for what rules make of it', () => {
   expect(evictable({ state: 'not-ready', cause: 'agent' }, () => false)).toEqual(['tier']);
 });

@@ -5,7 +5,7 @@ import { isOfRule, isOfService, listedOf } from '../../state/node-keys.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { NodeReadiness } from '../readiness/tracker.ts';
 import type { Rules } from './implied-labels.ts';
-import { parseWithdrawnLabels } from './withdrawn-labels.ts';
+import { labelsOfServices, parseWithdrawnLabels } from './withdrawn-labels.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -33,7 +33,11 @@ export function evictableLabels(
   if (withdrawn.length === 0) return { labels, withdrawn: {} };
   const shown = readiness();
   const failing = new Set<string>();
-  const unseen = new Set(listedOf({ annotations }, 'label', (origin) => isOfService(origin) && !isOfRule(origin)));
+  const noted = labelsOfServices(annotations[WITHDRAWN_LABELS_ANNOTATION]).keys();
+  const unseen = new Set([
+    ...listedOf({ annotations }, 'label', (origin) => isOfService(origin) && !isOfRule(origin)),
+    ...noted,
+  ]);
   for (const service of services()) {
     const { name, publish } = service;
     const verdict = shown?.get(name);

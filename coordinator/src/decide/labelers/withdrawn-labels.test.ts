@@ -140,13 +140,22 @@ test('a place in the budget of evictions is noted, and is kept until the label i
     ).claims(node, wishes, new Map());
     return claim?.value;
   };
-  const placed = '{"a":"true","/places":["a"]}';
-  expect(noteOf(ours, false)).toBe('{"a":"true"}');
+  const placed = '{"a":"true","/services":{"a":true}}';
+  expect(noteOf(ours, false)).toBe('{"a":"true","/services":{"a":false}}');
   expect(noteOf(ours, true)).toBe(placed);
   expect(noteOf(withNote(placed), false)).toBe(placed);
   expect(noteOf({ ...withNote(placed), labels: { a: 'true' } }, true, wish('present'))).toBe('');
-  expect(noteOf(withNote('{"a":"true","b":"x","/places":["b",7]}'), false)).toBe(
-    '{"a":"true","b":"x","/places":["b"]}',
+  expect(noteOf(withNote('{"a":"true","/services":{"a":7}}'), false)).toBe('{"a":"true","/services":{"a":false}}');
+  expect(noteOf(withNote('{"a":"true","/services":"a"}'), false)).toBe('{"a":"true","/services":{"a":false}}');
+});
+
+test('the label of a service that nothing requests any more is struck out, whatever a person removed from the node', () => {
+  const before = withNote('{"a":"true","tier":"gold","/services":{"a":false}}');
+  const node = { ...snapshot({ servicesKnown: true, ...before }), readiness: new Map(), ageMs: 0 };
+  const [claim] = notes(() => false, [serviceOf('x', { publish: { label: 'renamed' } })]).claims(
+    node,
+    new Map(),
+    new Map(),
   );
-  expect(noteOf(withNote('{"a":"true","/places":"a"}'), false)).toBe('{"a":"true"}');
+  expect(claim?.value).toBe('{"tier":"gold"}');
 });
