@@ -82,7 +82,8 @@ export function isOfCluster({ spec }: ServiceProbe): boolean {
 
 /** Whether what a probe finds depends on when the pod of the service started. */
 export function dependsOnStart({ spec }: ServiceProbe): boolean {
-  return PROBE_KINDS[spec.kind]?.dependsOnStart?.holds(spec) === true;
+  const { field, value } = PROBE_KINDS[spec.kind]?.ofPodStart ?? {};
+  return field !== undefined && spec[field] === value;
 }
 
 /** The checks of conditions of a service. */

@@ -29,16 +29,8 @@ export type ProbeKind<Settings extends object = object> = CheckKind<Settings> & 
   periodMs?: number;
   /** Asks for what all nodes share: it needs no pod of the service, and what fails on most nodes is no node's fault. */
   isOfCluster?: true;
-  /**
-   * When what it finds depends on the start of the pod of the service: in CEL, and in this language. `says`, `cure`: for
-   * people, where no pod is checked.
-   */
-  dependsOnStart?: {
-    rule: (settings: string) => string;
-    holds: (settings: Readonly<Record<string, unknown>>) => boolean;
-    says: string;
-    cure: string;
-  };
+  /** The setting with which what it finds depends on the start of the pod of the service, and what is set without pods. */
+  ofPodStart?: { field: string; value: string; otherwise: string };
 };
 
 /** Names of namespaces and of checks. */

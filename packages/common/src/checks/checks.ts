@@ -72,14 +72,14 @@ const hostOfPods = needsPods(
     ).join(' || '),
   'host is Pod, but no check is of the kind pods: add one, or use Node or Loopback',
 );
-const startOfPods = Object.entries(PROBE_KINDS).flatMap(([kind, { dependsOnStart }]) =>
-  dependsOnStart
-    ? needsPods(
-        (check) => `(has(${check}.${kind}) && ${dependsOnStart.rule(`${check}.${kind}`)})`,
-        `${kind}.${dependsOnStart.says}, but no check is of the kind pods: add one, ${dependsOnStart.cure}`,
-      )
-    : [],
-);
+const startOfPods = Object.entries(PROBE_KINDS).flatMap(([kind, { ofPodStart }]) => {
+  if (!ofPodStart) return [];
+  const { field, value, otherwise } = ofPodStart;
+  return needsPods(
+    (check) => `(has(${check}.${kind}) && has(${check}.${kind}.${field}) && ${check}.${kind}.${field} == '${value}')`,
+    `${kind}.${field} is ${value}, but no check is of the kind pods: add one, or use ${otherwise}`,
+  );
+});
 
 const list = { type: 'array', minItems: 1, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
 

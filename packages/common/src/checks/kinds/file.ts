@@ -37,10 +37,5 @@ export const file: ProbeKind<FileSettings> = {
     },
   },
   voucher: 'agent',
-  dependsOnStart: {
-    rule: (settings) => `has(${settings}.newerThan) && ${settings}.newerThan == 'Pod'`,
-    holds: ({ newerThan }) => newerThan === 'Pod',
-    says: 'newerThan is Pod',
-    cure: 'or use Boot',
-  },
+  ofPodStart: { field: 'newerThan', value: 'Pod', otherwise: 'Boot' },
 };
