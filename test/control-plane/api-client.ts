@@ -1,4 +1,4 @@
-import { Agent, type RequestOptions, request } from 'node:https';
+import { Agent, type AgentOptions, type RequestOptions, request } from 'node:https';
 import type { KeyPairPem } from './certificates.ts';
 
 /** Any Kubernetes object. Where a test looks into spec or status, it says by a type of its own what it expects. */
@@ -46,11 +46,13 @@ export interface ApiClientOptions {
   /** A function is called for each request, so that a renewed one counts. */
   readonly token?: string | (() => string);
   readonly clientCert?: KeyPairPem;
+  /** How the certificate of the API server is verified, if not by its address. */
+  readonly verification?: Pick<AgentOptions, 'rejectUnauthorized' | 'servername'>;
   /** For one request, watches excepted; defaults to 30 s. */
   readonly timeoutMs?: number;
 }
 
-/** A thin JSON client for the API server: keep-alive, verified TLS, no retries. Paths are absolute, with query. */
+/** A thin JSON client for the API server: keep-alive, TLS, no retries. Paths are absolute, with query. */
 export class ApiClient {
   readonly url: string;
   /** PEM. */
@@ -64,6 +66,7 @@ export class ApiClient {
     this.ca = options.ca;
     this.#timeoutMs = options.timeoutMs ?? 30_000;
     this.#agent = new Agent({
+      ...options.verification,
       keepAlive: true,
       ca: options.ca,
       ...(options.clientCert === undefined ? {} : { cert: options.clientCert.cert, key: options.clientCert.key }),

@@ -1,7 +1,9 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { get, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ApiError } from '../control-plane/api-client.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
@@ -22,8 +24,16 @@ afterAll(async () => {
   if (dir) await rm(dir, { recursive: true, force: true });
 });
 
-/** A kubeconfig whose user is known by what this script prints, as `aws eks get-token` does. */
-async function kubeconfigWithPlugin(): Promise<string> {
+// No controller ends a namespace here.
+afterEach(async () => {
+  await rm(path.join(dir, 'asked'), { force: true });
+  const namespace = `/api/v1/namespaces/${ownNamespace}`;
+  const { status, body } = await controlPlane.api.exchange('GET', namespace);
+  if (status === 200) await controlPlane.api.put(`${namespace}/finalize`, { ...JSON.parse(body), spec: {} });
+});
+
+/** A kubeconfig with this entry for the cluster, whose user is known by what a script prints, as `aws eks get-token` does. */
+async function kubeconfigWithPlugin(cluster: Readonly<Record<string, unknown>>): Promise<string> {
   const credential = {
     apiVersion: 'client.authentication.k8s.io/v1',
     kind: 'ExecCredential',
@@ -33,7 +43,6 @@ async function kubeconfigWithPlugin(): Promise<string> {
   await writeFile(plugin, `#!/bin/sh\necho asked >> ${dir}/asked\necho '${JSON.stringify(credential)}'\n`);
   await chmod(plugin, 0o755);
   const exec = { apiVersion: credential.apiVersion, command: './login', interactiveMode: 'Never' };
-  const cluster = { server: controlPlane.url, 'certificate-authority-data': btoa(controlPlane.ca) };
   const file = path.join(dir, 'config');
   const named = { name: 'here', context: { cluster: 'here', user: 'me' } };
   await writeFile(
@@ -48,15 +57,42 @@ async function kubeconfigWithPlugin(): Promise<string> {
   return file;
 }
 
-test('a cluster of a kubeconfig with a plugin for credentials is used, and cleaned up after', async () => {
-  const namespace = `/api/v1/namespaces/${ownNamespace}`;
-  const cluster = await outsideCluster(await kubeconfigWithPlugin(), plainScreen(process.stderr));
-  expect((await cluster.api.get(namespace)).metadata.name).toBe(ownNamespace);
-  expect(await readFile(path.join(dir, 'asked'), 'utf8')).toBe('asked\n');
-  await cluster.stop();
-  const { metadata } = await controlPlane.api.get(namespace).catch((error: unknown) => {
-    if (error instanceof ApiError && error.status === 404) return { metadata: { deletionTimestamp: 'gone' } };
-    throw error;
+/** Trust in the API server as kubeconfigs have it. */
+const TRUST: Readonly<Record<string, () => Readonly<Record<string, unknown>>>> = {
+  'a CA': () => ({ 'certificate-authority-data': btoa(controlPlane.ca) }),
+  'another name in the certificate': () => ({
+    'certificate-authority-data': btoa(controlPlane.ca),
+    'tls-server-name': 'localhost',
+  }),
+  'insecure-skip-tls-verify': () => ({ 'insecure-skip-tls-verify': true }),
+};
+
+test.each(Object.keys(TRUST))(
+  'a cluster of a kubeconfig with %s and a plugin for credentials is used, and cleaned up after',
+  async (trust) => {
+    const namespace = `/api/v1/namespaces/${ownNamespace}`;
+    const file = await kubeconfigWithPlugin({ server: controlPlane.url, ...TRUST[trust]?.() });
+    const cluster = await outsideCluster(file, plainScreen(process.stderr));
+    expect((await cluster.api.get(namespace)).metadata.name).toBe(ownNamespace);
+    expect(await readFile(path.join(dir, 'asked'), 'utf8')).toBe('asked\n');
+    // The coordinator of the demo, whose token is of the same cluster, is let in as well.
+    const own = fileAccess({ kubeconfig: cluster.coordinatorKubeconfig, master: '' });
+    const options = (await own.options()) as RequestOptions;
+    expect(await statusOf(`${own.server}/api/v1/nodes`, options)).toBe(200);
+    await cluster.stop();
+    const left = await controlPlane.api.get(namespace).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return { metadata: { deletionTimestamp: 'gone' } };
+      throw error;
+    });
+    expect(left.metadata['deletionTimestamp']).toBeDefined();
+  },
+);
+
+function statusOf(url: string, options: RequestOptions): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    get(url, options, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    }).on('error', reject);
   });
-  expect(metadata['deletionTimestamp']).toBeDefined();
-});
+}

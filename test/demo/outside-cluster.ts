@@ -1,11 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
+import { fileAccess, loadKubeConfig } from '@rollcall/coordinator/kube/kube-config.ts';
 import { ApiClient, ApiError } from '../control-plane/api-client.ts';
 import { removeDirOnExit } from '../control-plane/child.ts';
-import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import { installAccess, ownNamespace, removeAccess } from '../control-plane/rbac.ts';
 import type { RigCluster } from '../rig/cluster.ts';
 import type { Screen } from './screen.ts';
@@ -31,7 +30,7 @@ export async function outsideCluster(kubeconfig: string, screen: Screen): Promis
   removeDirOnExit(dir);
   const kubeconfigFor = async (token: string) => {
     const path = join(dir, 'coordinator.kubeconfig');
-    await writeKubeconfig(path, api.url, api.ca, { token });
+    await writeFile(path, withToken(kubeconfig, token), { mode: 0o600 });
     return path;
   };
   const stop = async () => {
@@ -49,6 +48,15 @@ export async function outsideCluster(kubeconfig: string, screen: Screen): Promis
   }
 }
 
+/** The cluster as the kubeconfig has it (CA, proxy, whether its certificate is verified), with another user. */
+function withToken(kubeconfig: string, token: string): string {
+  const config = loadKubeConfig({ kubeconfig, master: '' });
+  const cluster = config.getCurrentCluster();
+  if (!cluster) throw new Error(`${kubeconfig} names no cluster`);
+  config.loadFromClusterAndUser(cluster, { name: 'coordinator', token });
+  return config.exportConfig();
+}
+
 /** How often it is seen to that the token is one that counts; a plugin is asked when its own has expired. */
 const RENEW_EVERY_MS = 30_000;
 
@@ -61,7 +69,7 @@ type Connection = { api: ApiClient; close: () => void };
 async function connect(path: string): Promise<Connection> {
   const access = fileAccess({ kubeconfig: path, master: '' });
   const ask = async () => (await access.options()) as RequestOptions & { headers: Record<string, string> };
-  const { ca, cert, key, headers } = await ask();
+  const { ca, cert, key, headers, rejectUnauthorized, servername } = await ask();
   const tokenIn = (header: string | undefined) => header?.replace(/^Bearer /, '');
   let token = tokenIn(headers['Authorization']);
   const renewing = setInterval(() => {
@@ -76,6 +84,7 @@ async function connect(path: string): Promise<Connection> {
   const api = new ApiClient({
     url: access.server,
     ca: String(ca ?? ''),
+    verification: { rejectUnauthorized, servername },
     ...(token === undefined ? {} : { token: () => token ?? '' }),
     ...(cert && key ? { clientCert: { cert: String(cert), key: String(key) } } : {}),
   });

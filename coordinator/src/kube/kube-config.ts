@@ -36,7 +36,7 @@ export function fileAccess(options: FileOptions, readFile = readText, plugin = n
 }
 
 /** The files as they are now, read. Throws CONFIG_INVALID. */
-export function loadKubeConfig(options: FileOptions, readFile: ReadFile): KubeConfig {
+export function loadKubeConfig(options: FileOptions, readFile = readText): KubeConfig {
   const { kubeconfig: field, master: masterField } = options.fields ?? API_FLAGS;
   const kubeConfig = toKubeConfig(fileDocument(options.kubeconfig, readFile, field), field);
   const cluster = kubeConfig.getCurrentCluster();
