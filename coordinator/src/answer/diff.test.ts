@@ -118,7 +118,7 @@ describe('a proposed set of a pool', () => {
     const { problems } = await ask([elsewhere, { ...ours, metadata: { name: 'gold', namespace: 'apps' } }]);
     expect(problems).toEqual([
       'NodePoolLabels apps/gold is ignored: rollcall reads only those in pools',
-      'NodePoolLabels gold: k8s.io/x would be refused, since it is in the reserved domain k8s.io',
+      'NodePoolLabels gold: k8s.io/x would be refused, since it is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
     ]);
   });
 
@@ -138,7 +138,7 @@ describe('a proposed set of a pool', () => {
     const { problems, nodes } = await ask([set('gold', labels)]);
     expect(problems).toEqual([
       'NodePoolLabelSet gold: bad key would be refused, since it is not a valid label key',
-      'NodePoolLabelSet gold: kubernetes.io/bad would be refused, since it is in the reserved domain kubernetes.io',
+      'NodePoolLabelSet gold: kubernetes.io/bad would be refused, since it is in the reserved domain kubernetes.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
       'NodePoolLabelSet gold: odd would be refused, since it has an invalid label value',
     ]);
     expect(nodes.flatMap(({ changes }) => changes.map(({ key }) => key))).toEqual(['team']);

@@ -76,10 +76,16 @@ test('B-4 reserved domains are matched whole or as a suffix, and stop no other k
   await stage.until(node, { labels, managed: accepted });
   const { refusedKeys } = await stage.untilStatus('b4', ({ nodesLabelled }) => nodesLabelled === 1);
   expect(refusedKeys).toEqual([
-    { key: 'a.k8s.io/x', reason: 'is in the reserved domain k8s.io' },
+    {
+      key: 'a.k8s.io/x',
+      reason: 'is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+    },
     { key: 'cloud.google.com/x', reason: 'is in the reserved domain google.com' },
     { key: 'example.org/x', reason: 'is in the reserved domain example.org' },
-    { key: 'kubernetes.io/x', reason: 'is in the reserved domain kubernetes.io' },
+    {
+      key: 'kubernetes.io/x',
+      reason: 'is in the reserved domain kubernetes.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+    },
     { key: 'storagetier', reason: 'is in the reserved domain StorageTier' },
   ]);
 });

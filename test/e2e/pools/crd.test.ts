@@ -97,7 +97,12 @@ describe('the status', () => {
     nodesMatched: 12,
     nodesLabelled: 11,
     nodesInConflict: 1,
-    refusedKeys: [{ key: 'x.k8s.io/y', reason: 'is in the reserved domain k8s.io' }],
+    refusedKeys: [
+      {
+        key: 'x.k8s.io/y',
+        reason: 'is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+      },
+    ],
     conditions: [
       condition('Ready', 'True', 'Fine'),
       condition('NodesLabelled', 'False', '11 of 12 nodes have the labels'),
@@ -134,7 +139,9 @@ describe('the status', () => {
 
   test('is in what kubectl describes', async () => {
     const described = await cluster.controlPlane.kubectl(['describe', 'npls', '-n', 'rollcall', 'shown']);
-    expect(described).toContain('is in the reserved domain k8s.io');
+    expect(described).toContain(
+      'is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+    );
     expect(described).toContain('Nodes Matched:');
   });
 });

@@ -72,8 +72,14 @@ test.concurrent('refused keys are told with reasons, at most 20 of them, by one 
   const keys = Array.from({ length: 30 }, (_, index) => `k8s.io/key-${String(index).padStart(2, '0')}`);
   await stage.pool('refused', { ...Object.fromEntries(keys.map((key) => [key, '1'])), fine: '1' });
   const { refusedKeys, conditions } = await stage.untilStatus('refused', () => true);
-  expect(refusedKeys).toEqual(keys.slice(0, 20).map((key) => ({ key, reason: 'is in the reserved domain k8s.io' })));
-  const message = 'k8s.io/key-00 is in the reserved domain k8s.io (and 29 more)';
+  expect(refusedKeys).toEqual(
+    keys.slice(0, 20).map((key) => ({
+      key,
+      reason: 'is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+    })),
+  );
+  const message =
+    'k8s.io/key-00 is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes) (and 29 more)';
   expect(conditions[0]).toMatchObject({ status: 'False', reason: 'KeysRefused', message });
   const leader = await stage.rig.leader();
   expect(await leader.metric('rollcall_coordinator_refused_pool_keys')).toBeGreaterThan(29);
@@ -84,7 +90,9 @@ test.concurrent('refused keys are told with reasons, at most 20 of them, by one 
   const event = await waitFor('the Event', async () => (await eventsAbout('refused'))[0]);
   expect(event).toMatchObject({ reason: 'KeysRefused', type: 'Warning' });
   expect(event.regarding.uid).toBe((await stage.readPool('refused')).metadata.uid);
-  expect(event.note).toContain('k8s.io/key-00 is in the reserved domain k8s.io; k8s.io/key-01');
+  expect(event.note).toContain(
+    'k8s.io/key-00 is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes); k8s.io/key-01',
+  );
   expect(event.note.length).toBeLessThan(1025);
   const events = await eventsAbout('refused');
   expect(events.map(({ series }) => series?.count ?? 1)).toEqual([1]);

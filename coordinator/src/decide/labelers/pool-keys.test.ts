@@ -15,9 +15,17 @@ function reasonFor(key: string, value = 'x'): string | undefined {
 
 describe('a label of a pool is refused', () => {
   test.each([
-    ['kubernetes.io/x', 'is in the reserved domain kubernetes.io'],
-    ['node-role.kubernetes.io/master', 'is in the reserved domain kubernetes.io'],
-    ['k8s.io/x', 'is in the reserved domain k8s.io'],
+    [
+      'kubernetes.io/x',
+      'is in the reserved domain kubernetes.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+    ],
+    [
+      'node-role.kubernetes.io/master',
+      'is in the reserved domain kubernetes.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+    ],
+    ['k8s.io/x', 'is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)'],
+    ['kubernetes.io/hostname', 'is in the reserved domain kubernetes.io'],
+    ['topology.kubernetes.io/zone', 'is in the reserved domain kubernetes.io'],
     ['cloud.google.com/x', 'is in the reserved domain Google.com'],
     ['example.org/x', 'is in the reserved domain example.org'],
     ['storagetier', 'is in the reserved domain StorageTier'],
@@ -44,7 +52,10 @@ describe('a label of a pool is refused', () => {
     const { accepted, refused } = sortPoolLabels({ pool: 'p', labels }, narrow);
     expect([...accepted.keys()]).toEqual(['example.com/a', 'tier-1']);
     expect(refused).toEqual([
-      { key: 'kubernetes.io/x', reason: 'is in the reserved domain kubernetes.io' },
+      {
+        key: 'kubernetes.io/x',
+        reason: 'is in the reserved domain kubernetes.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+      },
       {
         key: 'other',
         reason: 'does not begin with one of pools.allowedPrefixes (tier, example.com/, kubernetes.io/)',
@@ -83,7 +94,10 @@ test('a bad key stops no other, and each is told once, in order', () => {
     ]),
     refused: [
       { key: 'a*', reason: 'is not a valid label key' },
-      { key: 'k8s.io/b', reason: 'is in the reserved domain k8s.io' },
+      {
+        key: 'k8s.io/b',
+        reason: 'is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+      },
     ],
   });
 });

@@ -1,6 +1,6 @@
 import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
 import { POOL_KEYS_LENGTH_MAX, POOL_LABELS_MAX } from '@rollcall/common/pool-labels.ts';
-import { KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
+import { KUBELET_LABELS, KUBERNETES_DOMAINS, reservedDomainOf } from '@rollcall/common/reserved-domains.ts';
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { parseAnnotation } from '../../state/json-annotation.ts';
@@ -76,6 +76,14 @@ export function poolLabelSorter(reserved: ReservedKeys): (set: PoolSet) => Sorte
   };
 }
 
+const FOR_RULES = ' (a rule can set it, with its prefix in rules.allowedPrefixes)';
+
+/** Whether a rule can set a label that no pool can. */
+function isForRules(key: string, domain: string, keys: KeyRegistry): boolean {
+  if (!KUBERNETES_DOMAINS.includes(domain) || KUBELET_LABELS.includes(key)) return false;
+  return keys.refusal('rule', 'label', key) === undefined;
+}
+
 function problemOf(key: string, value: string, reserved: ReservedKeys): string | undefined {
   const { keys, domains, allowedPrefixes } = reserved;
   if (!isLabelKey(key)) return 'is not a valid label key';
@@ -84,7 +92,9 @@ function problemOf(key: string, value: string, reserved: ReservedKeys): string |
   const refusal = keys.refusal('pool', 'label', key);
   if (refusal !== undefined) return refusal;
   const domain = reservedDomainOf(key, [...KUBERNETES_DOMAINS, ...domains]);
-  if (domain !== undefined) return `is in the reserved domain ${domain}`;
+  if (domain !== undefined) {
+    return `is in the reserved domain ${domain}${isForRules(key, domain, keys) ? FOR_RULES : ''}`;
+  }
   if (allowedPrefixes.length === 0 || allowedPrefixes.some((prefix) => key.startsWith(prefix))) return undefined;
   return `does not begin with one of pools.allowedPrefixes (${allowedPrefixes.join(', ')})`;
 }

@@ -79,7 +79,9 @@ test('a status that is written is not written again, and its refused keys are to
   listPoolLabels(fleet, [POOL]);
   await pass(100);
   expect(sentMs).toHaveLength(1);
-  expect(news.map(({ message }) => message)).toEqual(['k8s.io/x is in the reserved domain k8s.io']);
+  expect(news.map(({ message }) => message)).toEqual([
+    'k8s.io/x is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+  ]);
   expect(logged).toEqual([]);
 });
 
@@ -126,7 +128,7 @@ test('each kind has its status and its Events, and of two objects for a pool the
   expect(accepted.toSorted()).toEqual([
     [
       '/apis/labels.banzaicloud.io/v1alpha1/namespaces/rollcall/nodepoollabelsets/gold/status',
-      'It sets no labels: k8s.io/x is in the reserved domain k8s.io',
+      'It sets no labels: k8s.io/x is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
     ],
     [
       '/apis/rollcall.dev/v1alpha1/namespaces/rollcall/nodepoollabels/gold/status',
@@ -151,7 +153,9 @@ test('refused keys are counted over all sets as they are now, and reported on th
     subject: { apiVersion: 'labels.banzaicloud.io/v1alpha1', kind: 'NodePoolLabelSet', name: 'gold', uid: 'u' },
     ...{ type: 'Warning', reason: 'KeysRefused' },
   });
-  expect(news[1]?.message).toBe('k8s.io/x is in the reserved domain k8s.io; k8s.io/y is in the reserved domain k8s.io');
+  expect(news[1]?.message).toBe(
+    'k8s.io/x is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes); k8s.io/y is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+  );
   listPoolLabels(fleet, [POOL]);
   await pass(1);
   expect(refusedKeys()).toBe(1);
@@ -159,7 +163,12 @@ test('refused keys are counted over all sets as they are now, and reported on th
 
 test('refused keys that the status shows already are not told again', async () => {
   const { fleet, news, pass } = started();
-  const refusedKeys = [{ key: 'k8s.io/x', reason: 'is in the reserved domain k8s.io' }];
+  const refusedKeys = [
+    {
+      key: 'k8s.io/x',
+      reason: 'is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+    },
+  ];
   listPoolLabels(fleet, [setOf({ status: { refusedKeys } })]);
   await pass(1);
   expect(news).toEqual([]);
