@@ -6,6 +6,7 @@ import type { Service } from '@rollcall/coordinator/model/services.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { KubeObject } from '../control-plane/api-client.ts';
+import { MISPLACED } from '../generate/chart/values.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { CHART, EVERYTHING, fileOf, find, renderChart, renderObjects, type Values, workloads } from './render.ts';
 
@@ -24,9 +25,18 @@ beforeAll(async () => {
   everything = await renderObjects(helm, {}, ['--values', EVERYTHING]);
 }, 600_000);
 
+test('every pod has tolerations of its own', () => {
+  expect(MISPLACED['tolerations']).toEqual(['agent.tolerations', 'coordinator.tolerations']);
+});
+
 describe('values are refused', () => {
   const wrong: [string, Values, RegExp][] = [
     ['that do not exist', { agnet: {} }, /agnet/],
+    ...Object.entries(MISPLACED).map(([name, paths]): (typeof wrong)[number] => [
+      `of all pods: ${name}`,
+      { [name]: [] },
+      new RegExp(`${name}: is not a value of all pods; set ${paths.join(' or ')}`),
+    ]),
     ...['https://registry.example.com', 'oci://a', 'a b', 'a:5000:1', 'a//b'].flatMap((registry): typeof wrong => [
       [`of the registry ${registry}`, { image: { registry } }, /registry/],
       [`of the registry ${registry} of a parent chart`, { global: { imageRegistry: registry } }, /imageRegistry/],

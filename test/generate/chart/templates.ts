@@ -18,7 +18,7 @@ import { REAL_NODES } from './kubernetes.ts';
 import { type Draft, monitoringDrafts } from './monitoring.ts';
 import { schedulerTemplate } from './scheduler.ts';
 import type { Section, ValueNode } from './value.ts';
-import { CHART_VALUES } from './values.ts';
+import { CHART_VALUES, MISPLACED } from './values.ts';
 
 /**
  * What stands in a manifest where the chart puts something: a word that no manifest has, and the template for it. The
@@ -178,6 +178,7 @@ function sourceHelpers(): string {
     watchKinds: watchKinds(),
     nodes: REAL_NODES,
     values: requiredValues(CHART_VALUES),
+    misplaced: MISPLACED,
   };
   const defined = Object.entries(constants).map(([name, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);

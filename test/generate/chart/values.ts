@@ -61,8 +61,7 @@ const CIDR = `^${BYTE}([.]${BYTE}){3}/([12]?[0-9]|3[0-2])$|^[0-9A-Fa-f:.]*:[0-9A
 /** Rule files, by the names of their labels. */
 const RULE_FILES = keyed('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$', { type: 'string' });
 
-/** Every value of the chart. Its values.yaml, its schema and the table on its page are made from this. */
-export const CHART_VALUES = section('Values of the chart rollcall.', {
+const FIELDS = {
   image: section('The image, which contains both programs.', {
     registry: text('Registry of the image, without a scheme; empty: the default of the nodes.', '', {
       pattern: REGISTRY_OR_NONE,
@@ -287,9 +286,33 @@ export const CHART_VALUES = section('Values of the chart rollcall.', {
       { ...ANY_OBJECT, properties: { imageRegistry: { type: 'string', pattern: REGISTRY_OR_NONE } } },
       undefined,
     ),
-    hidden: true,
+    hidden: true as const,
   },
   enabled: ENABLED,
+};
+
+const OF_PROGRAMS = Object.entries({ agent: AGENT_VALUES, coordinator: COORDINATOR_VALUES }).flatMap(
+  ([program, { fields }]) => Object.keys(fields).map((name) => ({ name, path: `${program}.${name}` })),
+);
+
+/** Values of one program that other charts have for all pods, such as tolerations, with their paths in this one. */
+export const MISPLACED: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  Map.groupBy(OF_PROGRAMS, ({ name }) => name)
+    .entries()
+    .filter(([name]) => !Object.hasOwn(FIELDS, name))
+    .map(([name, all]) => [name, all.map(({ path }) => path)]),
+);
+
+/** Every value of the chart. Its values.yaml, its schema and the table on its page are made from this. */
+export const CHART_VALUES = section('Values of the chart rollcall.', {
+  ...FIELDS,
+  // A schema has no sentence for people: templates/values/checks.yaml refuses them.
+  ...Object.fromEntries(
+    Object.entries(MISPLACED).map(([name, paths]) => [
+      name,
+      { ...leaf(`Not a value: set ${paths.join(' or ')}.`, {}, undefined), hidden: true as const },
+    ]),
+  ),
 });
 
 /** Every value of the chart rollcall-crds. */
