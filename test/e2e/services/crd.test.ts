@@ -126,11 +126,33 @@ describe('a NodeService', () => {
 
   test('is found by its short name, and shown with what became of it', async () => {
     expect(await problemOf(PORT, 'shown')).toBeUndefined();
-    const shown = async (...more: string[]) =>
-      (await controlPlane.kubectl(['get', 'nsvc', 'shown', ...more])).split('\n')[0]?.split(/ {2,}/);
-    expect(await shown()).toEqual(['NAME', 'READY', 'IN-FORCE', 'NODES-READY', 'AGE']);
-    const wide = ['NAME', 'READY', 'IN-FORCE', 'NODES-READY', 'PUBLISHED', 'MESSAGE', 'AGE'];
-    expect(await shown('-o', 'wide')).toEqual(wide);
+    const status = {
+      ready: '1/3',
+      nodes: { selected: 3, ready: 1, notReady: 2, unknown: 0 },
+      published: [
+        { kind: 'Label', key: 'example.com/a' },
+        { kind: 'Taint', key: 'example.com/b', effect: 'NoSchedule' },
+      ],
+    };
+    await controlPlane.api.patch(`${NODE_SERVICES}/shown/status`, { status });
+    const shown = async (...more: string[]) => {
+      const lines = (await controlPlane.kubectl(['get', 'nsvc', 'shown', ...more])).trimEnd().split('\n');
+      const [names = [], cells = []] = lines.map((line) => line.split(/ {2,}/));
+      return Object.fromEntries(names.map((name, index) => [name, cells[index]]));
+    };
+    const brief = ['NAME', 'READY', 'IN-FORCE', 'NODES-READY', 'AGE'];
+    expect(Object.keys(await shown())).toEqual(brief);
+    const more = ['NOT-READY', 'UNKNOWN', 'LABEL', 'TAINT', 'CONDITION', 'MESSAGE'];
+    const wide = await shown('-o', 'wide');
+    expect(Object.keys(wide)).toEqual([...brief.slice(0, -1), ...more, 'AGE']);
+    expect(wide).toMatchObject({
+      READY: '1/3',
+      'NOT-READY': '2',
+      UNKNOWN: '0',
+      LABEL: 'example.com/a',
+      TAINT: 'example.com/b',
+      CONDITION: '',
+    });
   });
 });
 

@@ -1,6 +1,10 @@
+import { KEY_LENGTH_MAX } from '@rollcall/common/checks/label-selector.ts';
 import { NODE_SERVICE_SPEC } from '@rollcall/common/checks/node-service-spec.ts';
 import { text, validation } from '@rollcall/common/checks/schema.ts';
 import { clusterCrd, column, conditions, count, inForceColumn, objectStatus, ofCondition } from './crd-parts.ts';
+
+/** Kinds of keys that a service publishes. */
+const PUBLISHED_KINDS = ['Label', 'Taint', 'Condition'];
 
 const status = objectStatus({
   nodes: {
@@ -15,7 +19,22 @@ const status = objectStatus({
     },
   },
   ready: text('Nodes on which the service is ready, of those on which it belongs, such as 3/5.', { maxLength: 32 }),
-  published: text('The keys that nodes get for the service.', { maxLength: 4096 }),
+  published: {
+    description: 'The keys that nodes get for the service, at most one of each kind.',
+    type: 'array',
+    maxItems: PUBLISHED_KINDS.length,
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['kind'],
+    items: {
+      type: 'object',
+      required: ['kind', 'key'],
+      properties: {
+        kind: text('Kind of the key.', { enum: PUBLISHED_KINDS }),
+        key: text('The label, the key of the taint, or the type of the condition.', { maxLength: KEY_LENGTH_MAX }),
+        effect: text('Effect of the taint.', { maxLength: 32 }),
+      },
+    },
+  },
   conditions: conditions({
     type: 'NodesReady',
     says: 'the service is ready on every node on which it belongs; the message names the commonest reason, and a node.',
@@ -31,7 +50,17 @@ const columns = [
     ofCondition('NodesReady', 'status'),
     'Whether the service is ready on every node on which it belongs.',
   ),
-  column('Published', 'string', '.status.published', 'The keys that nodes get for the service.', 1),
+  column('Not-Ready', 'integer', '.status.nodes.notReady', 'Number of nodes on which the service is not ready.', 1),
+  column('Unknown', 'integer', '.status.nodes.unknown', 'Number of nodes on which the readiness is unknown.', 1),
+  ...PUBLISHED_KINDS.map((kind) =>
+    column(
+      kind,
+      'string',
+      `.status.published[?(@.kind=="${kind}")].key`,
+      `The ${kind.toLowerCase()} of the service.`,
+      1,
+    ),
+  ),
   column(
     'Message',
     'string',

@@ -108,11 +108,13 @@ test('of a service whose pods cannot be watched the nodes count all the same', (
 });
 
 test('the keys that nodes get are listed', () => {
-  expect(statusOf({}).published).toBe(
-    'label example.com/a, taint example.com/no-a:NoSchedule, condition example.com/A',
-  );
+  expect(statusOf({}).published).toEqual([
+    { kind: 'Label', key: 'example.com/a' },
+    { kind: 'Taint', key: 'example.com/no-a', effect: 'NoSchedule' },
+    { kind: 'Condition', key: 'example.com/A' },
+  ]);
   const object = { service: { publish: { label: 'a' } } } as ObservedNodeService;
-  expect(statusOf({ object }).published).toBe('label a');
+  expect(statusOf({ object }).published).toEqual([{ kind: 'Label', key: 'a' }]);
 });
 
 test.each([{ ready: '2' }, { notReady: undefined }, { unknown: null }])(

@@ -17,10 +17,12 @@ export type ServiceStatus = {
   nodes: { selected: number; ready: number; notReady: number; unknown: number };
   /** Ready nodes of those selected, such as `3/5`. */
   ready: string;
-  /** The keys that nodes get, for people. */
-  published: string;
+  published: PublishedKey[];
   conditions: ObjectCondition<'NodesReady'>[];
 };
+
+/** A key that nodes get. */
+type PublishedKey = { kind: 'Label' | 'Taint' | 'Condition'; key: string; effect?: string };
 
 export type ServiceFacts = {
   object: ObservedNodeService;
@@ -74,12 +76,12 @@ function sumOf({ ready, 'not-ready': notReady, unknown }: ServiceCount): number 
   return ready + notReady + unknown;
 }
 
-function keysOf({ label, taint, condition }: Publication): string {
+function keysOf({ label, taint, condition }: Publication): PublishedKey[] {
   return [
-    ...(label === undefined ? [] : [`label ${label}`]),
-    ...(taint ? [`taint ${taint.key}:${taint.effect}`] : []),
-    ...(condition === undefined ? [] : [`condition ${condition}`]),
-  ].join(', ');
+    ...(label === undefined ? [] : [{ kind: 'Label' as const, key: label }]),
+    ...(taint ? [{ kind: 'Taint' as const, key: taint.key, effect: taint.effect }] : []),
+    ...(condition === undefined ? [] : [{ kind: 'Condition' as const, key: condition }]),
+  ];
 }
 
 /** Whether the service is in force: deployment tools wait for it. */
