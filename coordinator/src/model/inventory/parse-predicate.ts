@@ -3,7 +3,7 @@ import { isLabelKey, isLabelValue } from '@rollcall/common/label-syntax.ts';
 import { featureName } from './feature-name.ts';
 import { canMatch } from './glob.ts';
 import { undecidableFeature } from './nfd-features.ts';
-import type { Among, Order, Predicate } from './predicate.ts';
+import { type Among, integerBound, type Order, type Predicate, versionBound } from './predicate.ts';
 import { quantityOf } from './quantity.ts';
 import { isDeviceId } from './tally.ts';
 
@@ -90,14 +90,14 @@ function parseKind(kind: Kind, name: Token, tokens: Tokens): Predicate {
 }
 
 function parseFactTest(tokens: Tokens): { test?: Among | Order } {
-  const test = parseAmong(tokens) ?? parseOrder(tokens, version);
+  const test = parseAmong(tokens) ?? parseOrder(tokens, versionBound);
   return test ? { test } : {};
 }
 
 function parseLabel(first: Token, tokens: Tokens): Predicate {
   const key = collapsed(first.text);
   if (!canMatch(key, isLabelKey)) throw new PredicateProblem(first, notAKey(first.text));
-  const test = parseAmong(tokens) ?? parseOrder(tokens, integer);
+  const test = parseAmong(tokens) ?? parseOrder(tokens, integerBound);
   return { kind: 'label', key, ...(test ? { test } : {}) };
 }
 
@@ -162,14 +162,6 @@ function parseOrder(tokens: Tokens, read: (text: string) => readonly number[] | 
 
 function wholeNumber(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-function integer(text: string): readonly number[] | undefined {
-  return /^-?\d{1,15}$/.test(text) ? [Number(text)] : undefined;
-}
-
-function version(text: string): readonly number[] | undefined {
-  return /^\d{1,15}(\.\d{1,15}){0,7}$/.test(text) ? text.split('.').map(Number) : undefined;
 }
 
 function notAKey(text: string): string {

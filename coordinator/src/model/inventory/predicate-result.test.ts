@@ -161,6 +161,9 @@ describe('facts', () => {
   test.each([
     ['fact:kernel >= 6.8', '6.12.1-arch1-1', 'yes'],
     ['fact:kernel >= 6.8', '6.8', 'yes'],
+    ['fact:kernel >= v6.8', 'v6.12.1-arch1', 'yes'],
+    ['fact:kernel >= 3', '6.12.1-arch1', 'yes'],
+    ['fact:kernel > +5', '+6', 'yes'],
     ['fact:kernel > 6.8', '6.8.0', 'no'],
     ['fact:kernel < 6.8', '6.7.99', 'yes'],
     ['fact:kernel < 6.10', '6.9.1', 'yes'],

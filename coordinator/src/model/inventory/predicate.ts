@@ -63,13 +63,26 @@ function comparesParts(op: Order['op'], parts: readonly number[], bound: readonl
   }
 }
 
-/** `6.12.1-arch1` is 6, 12, 1. */
+/**
+ * `v6.12.1-arch1` is 6, 12, 1, as in a comparison of the type version of NFD, and `+5` is 5, as in one of numbers. NFD asks
+ * for the type; here what is not whole is a version.
+ */
 function versionParts(text: string): number[] | undefined {
-  const [digits] = /^-?\d{1,15}(\.\d{1,15})*/.exec(text) ?? [];
-  return digits?.split('.').map(Number);
+  const [digits] = /^(?:v?\d{1,15}(?:\.\d{1,15})*|[-+]\d{1,15})/.exec(text) ?? [];
+  return digits?.replace('v', '').split('.').map(Number);
 }
 
-const INTEGER = /^-?\d{1,15}$/;
+/** Returns a bound that is a version, such as `v6.8`, or an integer; `undefined` for any other text. */
+export function versionBound(text: string): readonly number[] | undefined {
+  return /^v?\d{1,15}(\.\d{1,15}){0,7}$/.test(text) || INTEGER.test(text) ? versionParts(text) : undefined;
+}
+
+const INTEGER = /^[-+]?\d{1,15}$/;
+
+/** Returns a bound that is an integer; `undefined` for any other text. */
+export function integerBound(text: string): readonly number[] | undefined {
+  return INTEGER.test(text) ? [Number(text)] : undefined;
+}
 
 /** Whether the value of a label, which has to be an integer, compares so. */
 export function comparesInteger(order: Order, text: string): boolean {

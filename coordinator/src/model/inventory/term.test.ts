@@ -21,12 +21,15 @@ test.each([
   ['6.0', [6], true],
   ['6.1.9-arch', [6, 1, 9], true],
   ['-3', [-3], true],
+  ['+5', [5], true],
+  ['v1.2', [1, 2], true],
+  ['v6.12.1-arch1', [6, 12, 1], true],
 ])('the version %s is %j: %s', (text, bound, expected) => {
   expect(compares({ op: '=', bound }, text)).toBe(expected);
 });
 
-test('what is no version compares in no way', () => {
-  expect(compares({ op: '<', bound: [6] }, 'custom')).toBeUndefined();
+test.each(['custom', 'version 1', '+v1', ''])('%j is no version, and compares in no way', (text) => {
+  expect(compares({ op: '<', bound: [6] }, text)).toBeUndefined();
 });
 
 test('a label compares only if all of it is an integer', () => {
