@@ -25,6 +25,18 @@ export function whenCellChanges(page: Page, cell: number, before: string): Promi
   })`);
 }
 
+/** What is wider than the window, or has text that its box cuts off, as markup. */
+export function outOfSight(page: Page): Promise<string[]> {
+  return page.evaluate(`[...document.querySelectorAll('body *')]
+    .filter((element) => element.getClientRects().length > 0 && !element.closest('.unseen, .skip, thead, svg, .bar'))
+    .filter((element) => {
+      const isWide = Math.floor(element.getBoundingClientRect().right) > innerWidth;
+      const isCut = element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1;
+      return isWide || (isCut && getComputedStyle(element).overflow !== 'visible' && !element.matches('.scroller'));
+    })
+    .map((element) => element.outerHTML.slice(0, 200))`);
+}
+
 /** What axe-core finds that is serious or worse, as `rule: element`. */
 export async function seriousFaults(page: Page): Promise<string[]> {
   // The page lets no script in; the debugger may.

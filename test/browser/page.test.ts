@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterEach, expect, test } from 'vitest';
 import { describeInBrowser } from './in-browser.ts';
-import { colorOfCell, seriousFaults, VIEWS } from './on-page.ts';
+import { colorOfCell, outOfSight, seriousFaults, VIEWS } from './on-page.ts';
 import { PretendConsole } from './pretend-console.ts';
 import { auditEntry, nodeSummary, plannedNode } from './pretend-fleet.ts';
 
@@ -145,6 +145,19 @@ describeInBrowser('the page', (open) => {
       expect(await seriousFaults(page), 'lost').toEqual([]);
     },
   );
+
+  test('shows every word at 400 pixels, in every view, without a scroll bar across', async () => {
+    const { url } = await motley();
+    const page = await open(url, { viewport: { width: 400, height: 800 } });
+    for (const hash of VIEWS('down', 'ws-daemon')) {
+      await page.goto(`${url}${hash}`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.getByText('Reading…').waitFor({ state: 'detached' });
+      expect(await outOfSight(page), hash).toEqual([]);
+    }
+    const entry = page.getByRole('table', { name: 'Entries of the ledger' }).getByRole('row').nth(1);
+    expect(await entry.innerText()).toMatch(/down.*said ready, was not.*Now, since.*ECONNREFUSED/s);
+  });
 
   test('is dark where the system is', async () => {
     const { url } = await motley();

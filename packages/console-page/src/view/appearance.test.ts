@@ -1,12 +1,12 @@
 import { expect, test, vi } from 'vitest';
-import { appearance, watchAppearance } from './appearance.ts';
+import { appearance, isNarrow, watchAppearance } from './appearance.ts';
 import { standInForBrowser } from './browser.test-fixtures.ts';
 
 test('what changes how the page looks is noticed, until the page goes', () => {
   const browser = standInForBrowser();
-  const queries = new Map<string, EventTarget>();
+  const queries = new Map<string, EventTarget & { matches: boolean }>();
   vi.stubGlobal('matchMedia', (query: string) => {
-    const target = new EventTarget();
+    const target = Object.assign(new EventTarget(), { matches: true });
     queries.set(query, target);
     return target;
   });
@@ -19,11 +19,15 @@ test('what changes how the page looks is noticed, until the page goes', () => {
     return appearance.value - before;
   };
   expect([...queries.keys()]).toEqual([
+    '(max-width: 640px)',
     '(prefers-color-scheme: dark)',
     '(prefers-contrast: more)',
     '(forced-colors: active)',
   ]);
+  expect(isNarrow.value).toBe(true);
+  for (const target of queries.values()) target.matches = false;
   expect(changes()).toBe(4);
+  expect(isNarrow.value).toBe(false);
   ending.abort();
   expect(changes()).toBe(0);
 });

@@ -5,8 +5,20 @@ export const appearance = signal(0);
 
 const CHANGES = ['(prefers-color-scheme: dark)', '(prefers-contrast: more)', '(forced-colors: active)'];
 
+/** Whether the window is too narrow for the columns of a table: the cells of a row are below each other then. */
+export const isNarrow = signal(false);
+
+/** The same as in style.css. */
+const NARROW = '(max-width: 640px)';
+
 /** Watches for such changes until the signal. */
 export function watchAppearance(ending: AbortSignal): void {
+  const narrow = matchMedia(NARROW);
+  const onWidth = () => {
+    isNarrow.value = narrow.matches;
+  };
+  onWidth();
+  narrow.addEventListener('change', onWidth, { signal: ending });
   const onChange = () => {
     appearance.value += 1;
   };

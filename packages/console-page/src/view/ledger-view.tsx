@@ -116,9 +116,15 @@ function Keys({ keys }: { keys: readonly AuditKey[] }) {
                 <th scope="row">
                   <small>{key.kind}</small> <Foreign text={key.key} />
                 </th>
-                <td class="number">{seconds(key.saidReadySeconds)}</td>
-                <td class="number">{seconds(key.saidNotReadySeconds)}</td>
-                <td class="number">{number(key.nodesNow)}</td>
+                <td class="number" data-title="Said ready, was not">
+                  {seconds(key.saidReadySeconds)}
+                </td>
+                <td class="number" data-title="Said not ready, was">
+                  {seconds(key.saidNotReadySeconds)}
+                </td>
+                <td class="number" data-title="Nodes now">
+                  {number(key.nodesNow)}
+                </td>
                 <td class="bars" aria-hidden="true">
                   <span class="share not-ready" style={{ width: `${(key.saidReadySeconds / worst) * 100}%` }} />
                   <span class="share held-back" style={{ width: `${(key.saidNotReadySeconds / worst) * 100}%` }} />

@@ -147,13 +147,13 @@ function KeyRow({ entry, dryRun, now }: { entry: KeyDocument; dryRun: boolean; n
       <th scope="row">
         <small>{kind}</small> <Foreign text={key} />
       </th>
-      <td>
+      <td data-title="What holds">
         <span class="sign" aria-hidden="true">
           {VERDICTS[ok][0]}
         </span>{' '}
         <Foreign text={text} />
       </td>
-      <td>
+      <td data-title="Why">
         <Foreign text={reason} /> <small>({`${labeler}, ${ownership}`})</small>
         {overruled.map((other) => (
           <p key={other.labeler} class="quiet">
@@ -161,7 +161,7 @@ function KeyRow({ entry, dryRun, now }: { entry: KeyDocument; dryRun: boolean; n
           </p>
         ))}
       </td>
-      <td>{since === undefined ? '–' : <Moment at={since} now={now} />}</td>
+      <td data-title="Since">{since === undefined ? '–' : <Moment at={since} now={now} />}</td>
     </tr>
   );
 }

@@ -2,20 +2,24 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { visible } from '../model/format.ts';
+import { isNarrow } from './appearance.ts';
 
 export type Column<Row> = {
   title: string;
-  /** As a column of a CSS grid has it. */
+  /** As a column of a CSS grid has it; `auto` of the one that is a sentence. */
   width: string;
   isNumber?: boolean;
   cell: (row: Row) => ComponentChildren;
 };
 
 const ROW_PX = 34;
+/** Of a line in a narrow window, where a row has one for each cell; a sentence may have more. As in style.css. */
+const LINE_PX = 24;
+const SENTENCE_LINES = 3;
 /** Rows beyond what is seen, so that scrolling does not show their absence. */
 const SPARE = 6;
 
-/** A table of any length: only the rows that are seen are elements. Each row is one line. */
+/** A table of any length: only the rows that are seen are elements, all of one height: a line, or a card in a narrow window. */
 export function VirtualTable<Row>(props: {
   caption: string;
   columns: readonly Column<Row>[];
@@ -31,7 +35,8 @@ export function VirtualTable<Row>(props: {
   const from = Math.max(0, Math.min(first.value, rows.length - linesMax) - SPARE);
   const shown = rows.slice(from, from + linesMax + 2 * SPARE);
   const after = rows.length - from - shown.length;
-  const isLong = rows.length > linesMax;
+  const rowPx = isNarrow.value ? cardPx(columns) : ROW_PX;
+  const isLong = rows.length * rowPx > linesMax * ROW_PX;
   return (
     <section
       class="scroller"
@@ -41,7 +46,7 @@ export function VirtualTable<Row>(props: {
       tabIndex={isLong ? 0 : undefined}
       style={{ maxHeight: `${(linesMax + 1) * ROW_PX + 4}px` }}
       onScroll={() => {
-        first.value = Math.floor((scroller.current?.scrollTop ?? 0) / ROW_PX);
+        first.value = Math.floor((scroller.current?.scrollTop ?? 0) / rowPx);
       }}
     >
       <table aria-label={label} aria-rowcount={rows.length + 1}>
@@ -60,23 +65,32 @@ export function VirtualTable<Row>(props: {
           </tr>
         </thead>
         <tbody>
-          {from > 0 && <Spacer rows={from} />}
+          {from > 0 && <Spacer px={from * rowPx} />}
           {shown.map((row, index) => (
-            <tr key={keyOf(row)} aria-rowindex={from + index + 2}>
-              {columns.map(({ title, isNumber, cell }) => (
-                <td key={title} class={isNumber ? 'number' : undefined}>
+            <tr key={keyOf(row)} aria-rowindex={from + index + 2} style={{ height: `${rowPx}px` }}>
+              {columns.map(({ title, isNumber, width, cell }) => (
+                <td
+                  key={title}
+                  data-title={title}
+                  class={isNumber ? 'number' : width === 'auto' ? 'sentence' : undefined}
+                >
                   {cell(row)}
                 </td>
               ))}
             </tr>
           ))}
-          {after > 0 && <Spacer rows={after} />}
+          {after > 0 && <Spacer px={after * rowPx} />}
         </tbody>
       </table>
     </section>
   );
 }
 
-function Spacer({ rows }: { rows: number }) {
-  return <tr style={{ height: `${rows * ROW_PX}px` }} />;
+function cardPx(columns: readonly Column<never>[]): number {
+  const lines = columns.reduce((sum, { width }) => sum + (width === 'auto' ? SENTENCE_LINES : 1), 0);
+  return lines * LINE_PX + 8;
+}
+
+function Spacer({ px }: { px: number }) {
+  return <tr style={{ height: `${px}px` }} />;
 }
