@@ -9,7 +9,10 @@ import { PLUGIN } from '../rig/run-plugin.ts';
 /** The documents of the console are asked for by these commands; no kubelet runs that could forward a port. */
 const ASKING = 'status|why|diff|audit|console';
 
-/** What a person needs in another terminal: kubectl with the cluster of the demo, `kubectl rollcall`, and this Node.js. */
+/** How kubectl calls what completes words for the plugin. */
+const COMPLETION_NAME = 'kubectl_complete-rollcall';
+
+/** What a person needs in another terminal: kubectl with the cluster of the demo, `kubectl rollcall` with its completion, and this Node.js. */
 export class ShellTools {
   readonly #dir: string;
 
@@ -33,6 +36,12 @@ exec "${process.execPath}" "${PLUGIN}" "$@"
 `,
     );
     await chmod(plugin, 0o755);
+    // By its name it knows that it is to complete words.
+    const completing = path.join(dir, COMPLETION_NAME);
+    await symlink(PLUGIN, completing);
+    const completion = path.join(bin, COMPLETION_NAME);
+    await writeFile(completion, `#!/bin/sh\nexec "${process.execPath}" "${completing}" "$@"\n`);
+    await chmod(completion, 0o755);
     const paths = [bin, path.dirname(process.execPath)].join(':');
     await writeFile(tools.file, `export KUBECONFIG="${kubeconfig}" PATH="${paths}:$PATH"\n`);
     return tools;

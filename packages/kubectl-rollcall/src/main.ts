@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { clean } from '@rollcall/common/clean.ts';
 import { CommanderError } from 'commander';
+import { COMPLETION_NAME, complete } from './completion/complete.ts';
 import { CommandFailure, EXIT, failureText } from './failure.ts';
 import { createProgram } from './program.ts';
 import { Page, type Terminal } from './text/page.ts';
@@ -15,11 +16,12 @@ const terminal: Terminal = {
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
 
+const calledAs = path.basename(argv[1] ?? '');
 const program = createProgram({
   terminal,
   streams: { print: (text) => stdout.write(text), note: (text) => stderr.write(text) },
   // kubectl calls its plugins by their whole name.
-  name: /^kubectl-rollcall/.test(path.basename(argv[1] ?? '')) ? 'kubectl rollcall' : 'kubectl-rollcall',
+  name: /^kubectl-rollcall/.test(calledAs) ? 'kubectl rollcall' : 'kubectl-rollcall',
   signal: stop.signal,
   onExit: (code) => {
     process.exitCode = code;
@@ -27,7 +29,8 @@ const program = createProgram({
 });
 
 try {
-  await program.parseAsync();
+  if (calledAs.startsWith(COMPLETION_NAME)) stdout.write(await complete(program, argv.slice(2)));
+  else await program.parseAsync();
 } catch (error) {
   process.exitCode = exitCodeOf(error);
 }
