@@ -84,11 +84,18 @@ async function opened(change: object = {}) {
   const options = {
     ...{ nodes: queries, evaluator, labelerOptions },
     ...{ config, services: () => [serviceOf()], serviceRegistry, rules: undefined, explainPod, ledger, news },
+    refusedObjects: () => [],
     ...{ replica, client, leadershipState: { leads: () => true, leaderConsoleUrl: () => undefined }, clock, ...change },
   } as unknown as ConsoleOptions;
   const bound = await openConsole('127.0.0.1:0', options, life);
   return { news, port: bound?.port, ask: (path: string, body?: object) => ask(bound?.port, path, body) };
 }
+
+test('the list of nodes names the objects that are not in force', async () => {
+  const refused = [{ kind: 'NodeHold', name: 'ci', reason: 'UnknownField', message: 'm' }];
+  const { ask } = await opened({ refusedObjects: () => refused });
+  expect((await ask('/v1/nodes')).document).toMatchObject({ refused });
+});
 
 test('every document says which replica it is of, and has nodes by name', async () => {
   const { ask, news } = await opened();

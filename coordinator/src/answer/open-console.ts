@@ -1,5 +1,5 @@
 import type { Clock } from '@rollcall/common/clock.ts';
-import type { ReplicaDocument } from '@rollcall/common/console.ts';
+import type { RefusedObject, ReplicaDocument } from '@rollcall/common/console.ts';
 import { closeServer, listen } from '@rollcall/common/http-server.ts';
 import type { Lifecycle } from '@rollcall/common/lifecycle.ts';
 import { Slices } from '@rollcall/common/slices.ts';
@@ -15,7 +15,7 @@ import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import type { Ledger } from '../subscribers/ledger/ledger.ts';
 import type { LeadershipState } from '../term/leadership-state.ts';
 import { type ConsoleSource, createConsoleServer } from './console/console-server.ts';
-import { PlanNotes, plannedNodes, refusedServices, serviceDocuments } from './console/fleet-documents.ts';
+import { PlanNotes, plannedNodes, serviceDocuments } from './console/fleet-documents.ts';
 import type { FleetNews } from './console/fleet-news.ts';
 import { nodeDocument } from './console/node-document.ts';
 import type { NodeQueries } from './console/node-queries.ts';
@@ -35,6 +35,8 @@ export type ConsoleOptions = {
   labelerOptions: WhatIfOptions;
   services: () => readonly Service[];
   serviceRegistry: ServiceRegistry;
+  /** The objects of all kinds that are not in force. */
+  refusedObjects: () => readonly RefusedObject[];
   rules: RuleDirectory | undefined;
   /** Explains what kube-scheduler would be answered about a pod, node by node. */
   explainPod: (pod: unknown, names: readonly string[]) => Promise<Generator<undefined, { nodes: object[] }>>;
@@ -83,7 +85,7 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
       return facts && { replica: replica(), ...nodeDocument(facts, services()), changesSince };
     },
     nodes: () => {
-      const refused = refusedServices(serviceRegistry);
+      const refused = options.refusedObjects();
       const eventId = leadershipState.leads() ? { eventId: news.follow() } : {};
       return {
         head: { replica: replica(), ...eventId, ...(refused.length > 0 ? { refused } : {}) },

@@ -38,6 +38,7 @@ export async function openListeners(context: ReplicaContext, replica: Replica, l
     labelerOptions,
     services,
     serviceRegistry,
+    refusedObjects: replica.refusedObjects,
     rules,
     explainPod,
     ledger,

@@ -23,6 +23,7 @@ import { Ledger } from '../subscribers/ledger/ledger.ts';
 import { registerLedgerMetric } from '../subscribers/ledger/metrics.ts';
 import { createHoldStatusController } from '../subscribers/status/hold-status-controller.ts';
 import { createPoolStatusControllers } from '../subscribers/status/pool-status-controller.ts';
+import { refusedObjects } from '../subscribers/status/refused-objects.ts';
 import { createServiceStatusController } from '../subscribers/status/service-status-controller.ts';
 import { createWatches } from '../watch/watches.ts';
 import { NodeWriter } from '../write/node-writer.ts';
@@ -192,7 +193,9 @@ export async function createReplica(context: ReplicaContext) {
 
   // Statuses of objects.
   const writes = { client, fence, record, clock, logger };
-  const poolStatus = createPoolStatusControllers({ writes, fleet, reserved: reservedKeys(keys, config) });
+  const reservedOfPools = reservedKeys(keys, config);
+  const problemOfHold: typeof watches.problemOfHold = (hold) => watches.problemOfHold(hold);
+  const poolStatus = createPoolStatusControllers({ writes, fleet, reserved: reservedOfPools });
   const serviceStatus = createServiceStatusController({
     writes,
     serviceRegistry,
@@ -205,7 +208,7 @@ export async function createReplica(context: ReplicaContext) {
     writes,
     holds,
     isNode: (name) => fleet.node(name) !== undefined,
-    problemOf: (hold) => watches.problemOfHold(hold),
+    problemOf: problemOfHold,
   });
   const statuses = config.dryRun ? [] : [...poolStatus.controllers, serviceStatus, holdStatus];
 
@@ -282,6 +285,13 @@ export async function createReplica(context: ReplicaContext) {
   return {
     services,
     serviceRegistry,
+    refusedObjects: refusedObjects({
+      serviceRegistry,
+      poolLabelSets: fleet.poolLabelSets,
+      reserved: reservedOfPools,
+      holds,
+      problemOfHold,
+    }),
     holds,
     rules,
     rulesChanged,

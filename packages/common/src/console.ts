@@ -72,8 +72,8 @@ export type NodesDocument = {
   replica: ReplicaDocument;
   /** What changes from here on is told by `/v1/stream?after=EVENTID`; absent on a replica that does not lead. */
   eventId?: string;
-  /** NodeServices that are not in force; absent where there are none. */
-  refused?: readonly RefusedService[];
+  /** Objects that are not in force as they are written; absent where there are none. */
+  refused?: readonly RefusedObject[];
   nodes: readonly NodeSummary[];
 };
 
@@ -138,8 +138,14 @@ export type ServiceDocument = {
   commonest?: { state: ServiceState; reason: string; nodes: number; example: string };
 };
 
-/** A NodeService that is not in force. */
-export type RefusedService = { name: string; reason: string; message: string };
+/** An object that is not in force as it is written, with the reason and the message of its condition `Ready`. */
+export type RefusedObject = {
+  kind: 'NodeService' | 'NodePoolLabels' | 'NodePoolLabelSet' | 'NodeHold';
+  name: string;
+  namespace?: string;
+  reason: string;
+  message: string;
+};
 
 /** Which way a Node was wrong: it said that something is ready that is not, or the other way round. */
 export type DriftDirection = 'said-ready' | 'said-not-ready';

@@ -3,6 +3,7 @@ import type { SetStatus } from '@rollcall/coordinator/subscribers/status/set-sta
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
+import { runPlugin } from '../../rig/run-plugin.ts';
 import {
   admissionKnows,
   applyDeployed,
@@ -47,7 +48,12 @@ test('a NodePoolLabels gives nodes its labels as long as it is there, without th
   const status = await untilStatus('gold', ({ nodesLabelled }) => nodesLabelled === 1);
   expect(status).toMatchObject({
     nodesMatched: 1,
-    refusedKeys: [{ key: 'k8s.io/x', reason: 'is in the reserved domain k8s.io' }],
+    refusedKeys: [
+      {
+        key: 'k8s.io/x',
+        reason: 'is in the reserved domain k8s.io (a rule can set it, with its prefix in rules.allowedPrefixes)',
+      },
+    ],
   });
   expect(status.conditions.map(({ type, status: is }) => `${type} ${is}`)).toEqual([
     'Ready False',
@@ -65,6 +71,14 @@ test('a NodePoolLabels gives nodes its labels as long as it is there, without th
   const { keys } = await leader.explain(node);
   const reason = 'NodePoolLabels rollcall/gold of the pool Gold_1';
   expect(keys.find(({ key }) => key === 'tier')).toMatchObject({ stance: 'present', reason });
+  const consoleUrl = `--console-url=http://${String((await leader.waitForLog('Started'))['console'])}`;
+  const asked = await runPlugin(['status', '--only=rollcall', consoleUrl]);
+  expect(asked).toMatchObject({
+    exitCode: 1,
+    stdout: expect.stringContaining(
+      'fail  The NodePoolLabels gold is not in force: k8s.io/x is in the reserved domain',
+    ),
+  });
   await remove('gold');
   await stage.until(node, { labels: { tier: undefined }, managed: undefined });
 });

@@ -6,7 +6,6 @@ import type {
   NodeSummary,
   PlanDocument,
   PlannedNode,
-  RefusedService,
   ReplicaDocument,
   ServiceDocument,
 } from '@rollcall/common/console.ts';
@@ -108,14 +107,6 @@ export function* plannedNodes(nodes: NodeQueries, notes = new PlanNotes()): Iter
     const reasons = Object.fromEntries([...intent].map(([key, { reason }]) => [key, reason]));
     yield { name, changes, ...planDocument(plan), reasons };
   }
-}
-
-/** The NodeServices that are not in force. */
-export function refusedServices(serviceRegistry: ServiceRegistry): RefusedService[] {
-  return serviceRegistry.objects().flatMap((object) => {
-    const refusal = serviceRegistry.refusalOf(object);
-    return refusal ? [{ name: object.name, ...refusal }] : [];
-  });
 }
 
 /** The services that are in force, and the NodeServices that are not. */

@@ -29,7 +29,7 @@ export function createHoldStatusController({ writes, holds, isNode, problemOf }:
   const statusOf = (object: ObservedNodeHold): HoldStatus => ({
     observedGeneration: object.generation,
     nodesHeld: [...holds.nodesHeldBy(object)].filter(isNode).length,
-    conditions: conditionsOf(inForce(object, problemOf(object)), {}, { object, now: rfc3339(writes.clock.now()) }),
+    conditions: conditionsOf(holdInForce(object, problemOf(object)), {}, { object, now: rfc3339(writes.clock.now()) }),
   });
   return new StatusController({
     writes,
@@ -43,7 +43,8 @@ export function createHoldStatusController({ writes, holds, isNode, problemOf }:
   });
 }
 
-function inForce({ problem }: ObservedNodeHold, watchProblem: string | undefined): StatusVerdict {
+/** Whether a NodeHold is in force. `watchProblem`: why the pods that it names cannot be watched. */
+export function holdInForce({ problem }: ObservedNodeHold, watchProblem: string | undefined): StatusVerdict {
   const refused = (reason: string, what: string): StatusVerdict => ({
     status: 'False',
     reason,

@@ -41,7 +41,7 @@ export const OTHER_POOL = 'NodesInOtherPool';
 export function setStatus(facts: SetFacts): SetStatus {
   const { set, refused, tally, previous, now } = facts;
   const isNoneSet = areAllRefused(facts);
-  const verdict = inForce(facts);
+  const verdict = setInForce(facts);
   const about = { object: { generation: set.generation, status: previous }, now };
   return {
     observedGeneration: set.generation,
@@ -54,7 +54,7 @@ export function setStatus(facts: SetFacts): SetStatus {
 }
 
 /** An object of which a key is refused is not in force as it is written, though its other labels are set. */
-function inForce(facts: SetFacts): StatusVerdict {
+export function setInForce(facts: Pick<SetFacts, 'set' | 'overruledBy' | 'refused'>): StatusVerdict {
   const { set, overruledBy, refused } = facts;
   if (overruledBy) {
     const message = `The pool ${set.pool} already has the ${overruledBy.kind} ${overruledBy.name}, which is older`;
@@ -72,7 +72,7 @@ function refusalIn(refused: readonly RefusedKey[]): string {
   return `${shortened(first?.key ?? '')} ${first?.reason}${more}`;
 }
 
-function areAllRefused({ set, refused }: SetFacts): boolean {
+function areAllRefused({ set, refused }: Pick<SetFacts, 'set' | 'refused'>): boolean {
   return refused.length > 0 && refused.length === Object.keys(set.labels).length;
 }
 

@@ -9,10 +9,13 @@ const TIMEOUT_MS = 20_000;
 export class KubeApiError extends Error {
   override readonly name = 'KubeApiError';
   readonly status: number;
+  /** What the answer is about, such as the resource that is not there; not everything that is no Status says it. */
+  readonly about: string | undefined;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, about?: string) {
     super(message);
     this.status = status;
+    this.about = about;
   }
 }
 
@@ -79,7 +82,8 @@ export class KubeApi {
     const { status, text, date } = await exchange(url, { ...options, timeoutMs: TIMEOUT_MS, body: asked });
     this.#noteClock(date);
     if (status === 200 || status === 201) return JSON.parse(text) as T;
-    throw new KubeApiError(status, messageOf(text) ?? `The API server answered ${status}`);
+    const { message = `The API server answered ${status}`, details } = statusIn(text);
+    throw new KubeApiError(status, message, details?.kind);
   }
 
   /** The header has whole seconds, and the answer was on its way. */
@@ -89,10 +93,10 @@ export class KubeApi {
   }
 }
 
-function messageOf(answer: string): string | undefined {
+function statusIn(answer: string): { message?: string; details?: { kind?: string } } {
   try {
-    return (JSON.parse(answer) as { message?: string }).message;
+    return JSON.parse(answer) as { message?: string; details?: { kind?: string } };
   } catch {
-    return undefined;
+    return {};
   }
 }

@@ -65,6 +65,23 @@ describe('diff asks the API server for a dry run of each object', () => {
     expect(text).toContain(`fail  NodeService a would be refused by the API server: ${message}`);
   });
 
+  test('and fails for a namespace that is missing, which is not a CRD that is missing', async () => {
+    const message = 'namespaces "rollcall" not found';
+    const ofNamespace = new Status(404, JSON.stringify({ message, details: { name: 'rollcall', kind: 'namespaces' } }));
+    const post = POOL.replace('PATCH', 'POST').replace('/gold', '');
+    const { exitCode, text } = await asking({ [SERVICE]: {}, [post]: ofNamespace });
+    expect(exitCode).toBe(1);
+    expect(text).toContain(`fail  NodePoolLabels gold would be refused by the API server: ${message}`);
+    expect(text).not.toContain('CRD');
+  });
+
+  test('and asks about the others where a CRD is missing', async () => {
+    const message = 'metadata.name: too long';
+    const { text } = await asking({ [POOL]: new Status(422, JSON.stringify({ message })) });
+    expect(text).toContain(`fail  NodePoolLabels gold would be refused by the API server: ${message}`);
+    expect(text).toContain('whether it accepts NodeServices: the CRD of NodeServices is not installed');
+  });
+
   test('and notes what it could not ask', async () => {
     const message = 'nodeservices is forbidden';
     const { exitCode, text } = await asking({ [SERVICE]: new Status(403, JSON.stringify({ message })) });

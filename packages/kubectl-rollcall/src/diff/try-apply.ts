@@ -19,6 +19,7 @@ export async function tryApply(
   namespace: string,
 ): Promise<{ problems: string[]; notes: string[] }> {
   const problems: string[] = [];
+  const missing = new Set<string>();
   for (const object of objects) {
     const { kind, metadata: { name, namespace: written } = {} }: Written = object;
     const resource = typeof kind === 'string' && Object.hasOwn(RESOURCES, kind) ? RESOURCES[kind] : undefined;
@@ -29,13 +30,21 @@ export async function tryApply(
       await kube().tryReplace(path, name, object);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      if (!(error instanceof KubeApiError) || !REFUSED.includes(error.status)) {
-        const isMissing = error instanceof KubeApiError && error.status === 404;
-        const why = isMissing ? `the CRD of ${resource.title} is not installed` : message;
-        return { problems, notes: [`The API server was not asked whether it accepts the objects: ${why}`] };
-      }
-      problems.push(`${String(kind)} ${name} would be refused by the API server: ${message}`);
+      const { status, about } = error instanceof KubeApiError ? error : {};
+      // An API server that serves a resource says by 404 that the namespace is missing: with the object, it would make it.
+      if (status === 404 && about !== 'namespaces') missing.add(resource.title);
+      else if (status === 404 || REFUSED.includes(status ?? 0))
+        problems.push(`${String(kind)} ${name} would be refused by the API server: ${message}`);
+      else return { problems, notes: [...[...missing].map(noCrd), notAsked('the objects', message)] };
     }
   }
-  return { problems, notes: [] };
+  return { problems, notes: [...missing].map(noCrd) };
+}
+
+function noCrd(title: string): string {
+  return notAsked(title, `the CRD of ${title} is not installed`);
+}
+
+function notAsked(objects: string, why: string): string {
+  return `The API server was not asked whether it accepts ${objects}: ${why}`;
 }

@@ -299,7 +299,9 @@ describe('whether services are ready', () => {
   });
 
   test('is answered with no while a NodeService is not in force, on no node', () => {
-    const refused = [{ name: 'csi', reason: 'KeyTaken', message: 'its label is that of another' }];
+    const refused = [
+      { kind: 'NodeService' as const, name: 'csi', reason: 'KeyTaken', message: 'its label is that of another' },
+    ];
     const found = statusOf({ replica: replicaDocument(), nodes: [nodeSummary()], refused });
     expect([found.holds, found.services]).toEqual([
       true,
@@ -312,6 +314,25 @@ describe('whether services are ready', () => {
         text: 'The NodeService csi is not in force: its label is that of another',
         cure: 'kubectl rollcall why nodeservice/csi',
       },
+    ]);
+  });
+
+  test('does not depend on objects of other kinds that are not in force: they are the work of rollcall', () => {
+    const refused = [
+      {
+        kind: 'NodePoolLabels' as const,
+        namespace: 'rollcall',
+        name: 'gold',
+        reason: 'KeysRefused',
+        message: 'k8s.io/x',
+      },
+      { kind: 'NodeHold' as const, name: 'ci', reason: 'UnknownField', message: 'spec.x' },
+    ];
+    const found = statusOf({ replica: replicaDocument(), nodes: [nodeSummary()], refused });
+    expect([found.holds, found.services.ready]).toEqual([false, true]);
+    expect(found.findings.map(({ text, cure }) => [text, cure])).toEqual([
+      ['The NodePoolLabels gold is not in force: k8s.io/x', 'kubectl -n rollcall describe nodepoollabels gold'],
+      ['The NodeHold ci is not in force: spec.x', 'kubectl describe nodehold ci'],
     ]);
   });
 

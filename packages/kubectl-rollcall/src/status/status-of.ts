@@ -2,7 +2,7 @@ import type {
   AgentState,
   NodeSummary,
   NodesDocument,
-  RefusedService,
+  RefusedObject,
   ReplicaDocument,
   ServiceState,
 } from '@rollcall/common/console.ts';
@@ -103,7 +103,7 @@ function answerOf(
 /** A service that is unknown on a node is not known to be ready there. */
 function servicesAnswer({ replica, nodes, refused = [] }: NodesDocument): Status['services'] {
   if (!replica.leading) return { ready: false, answer: 'Whether services are ready is unknown.' };
-  const others = refused.map(({ name }) => name);
+  const others = refused.filter(({ kind }) => kind === 'NodeService').map(({ name }) => name);
   const all = new Set([...nodes.flatMap(({ services }) => Object.keys(services)), ...others]);
   const failing = nodes
     .filter(isUndisturbed)
@@ -144,12 +144,14 @@ function guardFindings({ guards }: ReplicaDocument): Finding[] {
   return guards.map((guard) => ({ severity: 'fail', text: guardText(guard), cure: guardCure(guard) }));
 }
 
-function refusedFinding({ name, message }: RefusedService): StatusFinding {
+function refusedFinding({ kind, name, namespace, message }: RefusedObject): StatusFinding {
+  const isService = kind === 'NodeService';
+  const describe = `kubectl${namespace === undefined ? '' : ` -n ${namespace}`} describe ${kind.toLowerCase()} ${name}`;
   return {
     severity: 'fail',
-    about: 'services',
-    text: `The NodeService ${name} is not in force: ${message}`,
-    cure: `kubectl rollcall why nodeservice/${name}`,
+    about: isService ? 'services' : 'rollcall',
+    text: `The ${kind} ${name} is not in force: ${message}`,
+    cure: isService ? `kubectl rollcall why nodeservice/${name}` : describe,
   };
 }
 

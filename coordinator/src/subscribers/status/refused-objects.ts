@@ -1,0 +1,48 @@
+import type { RefusedObject } from '@rollcall/common/console.ts';
+import { poolLabelSorter, type ReservedKeys } from '../../decide/labelers/pool-keys.ts';
+import type { Holds } from '../../state/holds/holds.ts';
+import type { ObservedNodeHold } from '../../state/holds/node-hold.ts';
+import { POOL_LABEL_KINDS, type PoolLabelSets } from '../../state/pool-label-sets.ts';
+import type { ServiceRegistry } from '../../state/services/service-registry.ts';
+import { holdInForce } from './hold-status-controller.ts';
+import { setInForce } from './set-status.ts';
+import type { StatusVerdict } from './status-controller.ts';
+
+export type RefusedObjectsSource = {
+  serviceRegistry: Pick<ServiceRegistry, 'objects' | 'refusalOf'>;
+  poolLabelSets: Pick<PoolLabelSets, 'all' | 'of'>;
+  reserved: ReservedKeys;
+  holds: Pick<Holds, 'objects'>;
+  /** Why the pods that a NodeHold names cannot be watched. */
+  problemOfHold: (hold: ObservedNodeHold) => string | undefined;
+};
+
+type Subject = Pick<RefusedObject, 'kind' | 'name' | 'namespace'>;
+
+/**
+ * Returns a function that lists the objects that are not in force as they are written, of all kinds, with the reason that
+ * their status has. In a dry run, no status says it.
+ */
+export function refusedObjects(source: RefusedObjectsSource): () => RefusedObject[] {
+  const { serviceRegistry, poolLabelSets, holds, problemOfHold } = source;
+  const sort = poolLabelSorter(source.reserved);
+  return () => [
+    ...serviceRegistry.objects().flatMap((object) => {
+      const refusal = serviceRegistry.refusalOf(object);
+      return refusal ? [{ kind: 'NodeService' as const, name: object.name, ...refusal }] : [];
+    }),
+    ...POOL_LABEL_KINDS.flatMap((kind) => poolLabelSets.all(kind)).flatMap((set) => {
+      const counts = poolLabelSets.of(set.pool);
+      const overruledBy = counts === set ? undefined : counts;
+      const { kind, name, namespace } = set;
+      return refused({ kind, name, namespace }, setInForce({ set, overruledBy, refused: sort(set).refused }));
+    }),
+    ...holds
+      .objects()
+      .flatMap((hold) => refused({ kind: 'NodeHold', name: hold.name }, holdInForce(hold, problemOfHold(hold)))),
+  ];
+}
+
+function refused(subject: Subject, { status, reason, message }: StatusVerdict): RefusedObject[] {
+  return status === 'False' ? [{ ...subject, reason, message }] : [];
+}
