@@ -9,6 +9,7 @@ import { VERSION } from '@rollcall/common/version.ts';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeInBrowser } from './in-browser.ts';
+import { seriousFaults } from './on-page.ts';
 
 const MAIN = path.resolve(import.meta.dirname, '../../packages/docs/src/main.ts');
 const TYPES: Readonly<Record<string, string>> = {
@@ -65,6 +66,9 @@ const SEARCHED: Readonly<Record<string, string>> = {
   script: 'how-to/file-system-mount',
   nfs: 'how-to/file-system-mount',
   'label missing': 'how-to/troubleshoot',
+  watchNamespaces: 'reference/chart',
+  'error codes': 'how-to/troubleshoot',
+  'feature files': 'reference/hardware',
 };
 
 /** Names in code that a line breaks after another character than one that ends a part of them. Runs in the page. */
@@ -100,6 +104,27 @@ describeInBrowser('the documentation site', (open) => {
     await mounted(page);
     expect(await page.evaluate(BROKEN)).toEqual([]);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+  });
+
+  test.each(['light', 'dark'] as const)(
+    'can be read in %s: every text stands out from what is behind it',
+    async (colorScheme) => {
+      const page = await open(`${url}/`, { colorScheme });
+      for (const name of ['index', 'tutorial/first-service', 'how-to/gates', 'reference/flags', 'design/index']) {
+        await page.goto(`${url}/${name}.html`);
+        await mounted(page);
+        const faults = (await seriousFaults(page)).filter((fault) => fault.startsWith('color-contrast'));
+        expect(faults, name).toEqual([]);
+      }
+    },
+  );
+
+  test('leads from the tutorial to what a service can publish, and not to one product', async () => {
+    const page = await open(`${url}/tutorial/first-service.html`);
+    await mounted(page);
+    await page.locator('main').getByRole('link', { name: 'Label, taint or condition' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Label, taint or condition' }).waitFor();
+    expect(await page.locator('main').innerText()).not.toMatch(/gitpod\.io|workspace/i);
   });
 
   test('finds a page by a word, and opens it at the anchor that GitHub gives the heading', async () => {

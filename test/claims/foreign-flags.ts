@@ -4,7 +4,7 @@ export const FOREIGN_FLAGS: readonly string[] = `
   emulated-version field-selector force-conflicts for frozen-lockfile from-file http2 ignore-not-found ignore-taint no-hooks
   node-labels max-node-startup-time max-total-unready-percentage name ok-total-unready-count overwrite patch-file previous print-architecture raw recursive
   register-with-taints replicas reporter reset-then-reuse-values reuse-values root-dir scale-down-unready-time server-side set show-labels
-  show-managed-fields show-only startup-taint startup-taint-prefix status-taint take-ownership timeout type values wait yes
+  show-managed-fields show-only startup-taint startup-taint-prefix status-taint tail take-ownership timeout type values wait yes
 
   always-sparkplug build-sea build-snapshot heap-growing-percent jitless lite-mode max-old-space-size max-semi-space-size no-maglev no-opt
   optimize-for-size project sign

@@ -70,13 +70,12 @@ export const OVERVIEW: Claims = {
     `anything older than ${oldest}`,
     `on the API servers of ${VERSIONS.slice(0, -1).join(', ')} and ${VERSIONS.at(-1)}`,
   ],
-  'deploy/chart/README.md': [
-    `rollcall for Kubernetes ${oldest} and later`,
+  'deploy/chart/README.md': [`rollcall for Kubernetes ${oldest} and later`, 'the user of the image, 65532'],
+  'packages/docs/reference/chart.md': [
     `| ${value('agent.port')} | coordinator, agent (\`agent.port\`)`,
     `| ${coordinatorDefault('reportsListen').replace(/.*:/, '')} | coordinator | reports of agents`,
     `| ${value('scheduler.port')} | coordinator, with \`scheduler.enabled\``,
     `| ${coordinatorDefault('consoleListen').replace(/.*:/, '')} | coordinator, on loopback only`,
-    'the user of the image, 65532',
   ],
   'packages/kubectl-rollcall/src/check/cluster-checks.ts': [`OLDEST_MINOR = ${oldest?.split('.')[1]};`],
   'deploy/chart/Chart.yaml': [`kubeVersion: '>=${oldest}.0-0'`],

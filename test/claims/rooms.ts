@@ -59,7 +59,7 @@ export const ROOMS: Claims = {
     `or ${constant(`${EVENTS}/event-sender.ts`, 'ATTEMPTS_MAX')} attempts were in vain`,
     `${grouped(constant(`${EVENTS}/event-recorder.ts`, 'EVENTS_MAX'))} Events and ${grouped(constant(`${EVENTS}/event-recorder.ts`, 'SUBJECTS_MAX'))} objects`,
   ],
-  'packages/docs/how-to/notify.md': [
+  'packages/docs/reference/notifications.md': [
     `doubling up to ${numberIn(OUTBOX, /RETRY = \{ baseMs: 500, maxMs: ([0-9_]+)/) / 1000} s`,
     `${constant(OUTBOX, 'SEATS')} are on their way at most, and ${(1000 / constant(OUTBOX, 'SEAT_MS')) * constant(OUTBOX, 'SEATS')} are sent in a second`,
     `A request has ${seconds(POSTER, 'TIMEOUT_MS')} s`,

@@ -17,6 +17,7 @@ import { GRANTS, placeOf } from './manifests/accounts.ts';
 import { builtInServices } from './manifests/settings.ts';
 
 const REFERENCE = 'packages/docs/reference';
+const TROUBLESHOOT = 'packages/docs/how-to/troubleshoot.md';
 
 /** Every table in the documents that repeats what the source says. */
 export async function referenceBlocks(): Promise<GeneratedBlock[]> {
@@ -32,7 +33,7 @@ export async function referenceBlocks(): Promise<GeneratedBlock[]> {
     { file: `${REFERENCE}/keys.md`, name: 'keys', content: keyTable() },
     { file: `${REFERENCE}/node-services.md`, name: 'checks', content: checkTable() },
     { file: `${REFERENCE}/support.md`, name: 'versions', content: versionTable() },
-    { file: `${REFERENCE}/error-codes.md`, name: 'error-codes', content: errorTable() },
+    { file: TROUBLESHOOT, name: 'error-codes', content: errorTable() },
     { file: 'packages/docs/design/index.md', name: 'records', content: recordTable() },
     { file: 'SECURITY.md', name: 'accounts', content: accountTable() },
     { file: 'SECURITY.md', name: 'promises', content: promiseTable() },
