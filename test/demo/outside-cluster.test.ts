@@ -24,10 +24,12 @@ afterAll(async () => {
   if (dir) await rm(dir, { recursive: true, force: true });
 });
 
-// No controller ends a namespace here.
+// No controller ends a namespace here, nor deletes what is in it.
 afterEach(async () => {
   await rm(path.join(dir, 'asked'), { force: true });
   const namespace = `/api/v1/namespaces/${ownNamespace}`;
+  for (const kind of ['roles', 'rolebindings'])
+    await controlPlane.api.delete(`/apis/rbac.authorization.k8s.io/v1/namespaces/${ownNamespace}/${kind}`);
   const { status, body } = await controlPlane.api.exchange('GET', namespace);
   if (status === 200) await controlPlane.api.put(`${namespace}/finalize`, { ...JSON.parse(body), spec: {} });
 });

@@ -137,8 +137,11 @@ describe('a NodeService', () => {
     await controlPlane.api.patch(`${NODE_SERVICES}/shown/status`, { status });
     const shown = async (...more: string[]) => {
       const lines = (await controlPlane.kubectl(['get', 'nsvc', 'shown', ...more])).trimEnd().split('\n');
-      const [names = [], cells = []] = lines.map((line) => line.split(/ {2,}/));
-      return Object.fromEntries(names.map((name, index) => [name, cells[index]]));
+      const titles = [...(lines[0] ?? '').matchAll(/\S+/g)];
+      // A cell is below its title, and may be empty.
+      return Object.fromEntries(
+        titles.map(({ 0: title, index }, nth) => [title, lines[1]?.slice(index, titles[nth + 1]?.index).trim()]),
+      );
     };
     const brief = ['NAME', 'READY', 'IN-FORCE', 'NODES-READY', 'AGE'];
     expect(Object.keys(await shown())).toEqual(brief);

@@ -75,6 +75,7 @@ function columnsAt(now: number): Column<AuditEntry>[] {
     {
       title: 'Because',
       width: 'auto',
+      isSentence: true,
       cell: ({ cause, evidence, since }) => (
         <>
           {since !== undefined && <b>Now, since {ago(since, now)}: </b>}

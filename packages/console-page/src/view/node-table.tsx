@@ -20,8 +20,8 @@ export function NodeTable(props: {
     { title: 'Node', width: '24%', cell: ({ name }) => <NodeLink name={name} /> },
     { title: 'State', width: '8.5rem', cell: (node) => <StateBadge state={stateOf(node)} /> },
     { title: 'Pool', width: '11%', cell: ({ pool }) => <Foreign text={pool ?? '–'} /> },
-    { title: 'Services', width: 'auto', cell: (node) => <Foreign text={troubleOf(node)} /> },
-    { title: 'Agent', width: '19%', cell: (node) => <Foreign text={agentOf(node)} /> },
+    { title: 'Services', width: 'auto', isSentence: true, cell: (node) => <Foreign text={troubleOf(node)} /> },
+    { title: 'Agent', width: '19%', isSentence: true, cell: (node) => <Foreign text={agentOf(node)} /> },
   ];
   return <VirtualTable caption={caption} columns={columns} rows={rows} keyOf={({ name }) => name} {...rest} />;
 }

@@ -47,7 +47,7 @@ function Plan({ document, groups }: { document: PlanDocument; groups: readonly P
 
 const COLUMNS: readonly Column<PlanGroup['nodes'][number]>[] = [
   { title: 'Node', width: '30%', cell: ({ name }) => <NodeLink name={name} /> },
-  { title: 'Why', width: 'auto', cell: ({ reason }) => <Foreign text={reason} /> },
+  { title: 'Why', width: 'auto', isSentence: true, cell: ({ reason }) => <Foreign text={reason} /> },
 ];
 
 function Group({ group: { direction, what, nodes }, dryRun }: { group: PlanGroup; dryRun: boolean }) {

@@ -6,8 +6,10 @@ import { isNarrow } from './appearance.ts';
 
 export type Column<Row> = {
   title: string;
-  /** As a column of a CSS grid has it; `auto` of the one that is a sentence. */
+  /** As a column of a CSS grid has it. */
   width: string;
+  /** Its cells may need more than one line in a narrow window. */
+  isSentence?: boolean;
   isNumber?: boolean;
   cell: (row: Row) => ComponentChildren;
 };
@@ -68,12 +70,8 @@ export function VirtualTable<Row>(props: {
           {from > 0 && <Spacer px={from * rowPx} />}
           {shown.map((row, index) => (
             <tr key={keyOf(row)} aria-rowindex={from + index + 2} style={{ height: `${rowPx}px` }}>
-              {columns.map(({ title, isNumber, width, cell }) => (
-                <td
-                  key={title}
-                  data-title={title}
-                  class={isNumber ? 'number' : width === 'auto' ? 'sentence' : undefined}
-                >
+              {columns.map(({ title, isNumber, isSentence, cell }) => (
+                <td key={title} data-title={title} class={isNumber ? 'number' : isSentence ? 'sentence' : undefined}>
                   {cell(row)}
                 </td>
               ))}
@@ -87,7 +85,7 @@ export function VirtualTable<Row>(props: {
 }
 
 function cardPx(columns: readonly Column<never>[]): number {
-  const lines = columns.reduce((sum, { width }) => sum + (width === 'auto' ? SENTENCE_LINES : 1), 0);
+  const lines = columns.reduce((sum, { isSentence }) => sum + (isSentence ? SENTENCE_LINES : 1), 0);
   return lines * LINE_PX + 8;
 }
 
