@@ -10,6 +10,7 @@ export const ALONE: Readonly<Record<string, string>> = {
   'test/e2e/events/event-recorder.test.ts': 'Events a second',
   'test/e2e/gitpod/gates-foreign.test.ts': 'conflicts, which happen by chance',
   'test/e2e/gitpod/hanging.test.ts': 'seconds until a hanging service is found',
+  'test/e2e/services/rest.test.ts': 'seconds until a service that is asked less often is found to hang',
   'test/e2e/gitpod/pods-compatibility.test.ts': 'conflicts, which happen by chance',
   'test/e2e/gitpod/scale-down.test.ts': 'seconds until a mark is taken back',
   'test/e2e/gitpod/workspace-storm.test.ts': 'as many pods as the machine can make',

@@ -41,6 +41,7 @@ beforeEach(() => {
       coordinatorUrl: [URL_OF_COORDINATOR],
       heartbeatSeconds: 10,
       probePeriodMs: 1000,
+      probeIdlePeriodMs: 5000,
       probeTimeoutMs: 1000,
       failureThreshold: 3,
       successThreshold: 1,

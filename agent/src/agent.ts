@@ -67,7 +67,7 @@ export class Assignment {
   }
 }
 
-/** The reporter comes round every 5 s, or after a delivery of at most 5 s. */
+/** The reporter comes round every 15 s, or after a delivery of at most 5 s. */
 const REPORTER_STALLED_MS = 30_000;
 
 export type AgentOptions = {
@@ -80,6 +80,7 @@ export type AgentOptions = {
     | 'heartbeatSeconds'
     | 'probePaths'
     | 'probePeriodMs'
+    | 'probeIdlePeriodMs'
     | 'probeTimeoutMs'
     | 'failureThreshold'
     | 'successThreshold'
@@ -126,7 +127,7 @@ export function createAgent(options: AgentOptions): Agent {
   readiness.add('first-report', () => (sender.introduced ? undefined : 'no coordinator has accepted a report yet'));
   const turns = new PathTurns();
   const machine = options.machine(onChange, turns);
-  const watchdog = new Watchdog({ clock, limitMs: REPORTER_STALLED_MS, signal });
+  const watchdog = new Watchdog({ clock, limitMs: REPORTER_STALLED_MS });
   health.add('reporter', watchdog.check);
   const sender = new ReportSender({
     node: config.nodeName,
@@ -161,6 +162,7 @@ export function createAgent(options: AgentOptions): Agent {
         services,
         timing: {
           periodMs: config.probePeriodMs,
+          idlePeriodMs: config.probeIdlePeriodMs,
           timeoutMs: config.probeTimeoutMs,
           failureThreshold: config.failureThreshold,
           successThreshold: config.successThreshold,

@@ -8,33 +8,38 @@ export type CollectorMetrics = {
   observeReading(collector: Unread, outcome: CollectorOutcome, durationMs: number): void;
 };
 
-/** The same three series for each collector, after its first reading. */
+type Reading = { outcome: CollectorOutcome; durationMs: number };
+
+/** The same three series for each collector, after its first reading. They are made when someone asks for them. */
 export function registerCollectorMetrics(registry: Registry): CollectorMetrics {
-  const registers = [registry];
-  const labelNames = ['collector'] as const;
-  const success = new Gauge({
-    name: 'rollcall_agent_collector_success',
-    help: '1 if the last run of the collector succeeded, also if there was nothing to read; otherwise 0.',
-    labelNames,
-    registers,
-  });
-  const available = new Gauge({
-    name: 'rollcall_agent_collector_available',
-    help: '1 if the machine has the bus that the collector reads, otherwise 0.',
-    labelNames,
-    registers,
-  });
-  const duration = new Gauge({
-    name: 'rollcall_agent_collector_duration_seconds',
-    help: 'Duration of the last run of the collector, in seconds.',
-    labelNames,
-    registers,
-  });
+  const last = new Map<Unread, Reading>();
+  const show = (name: string, help: string, read: (reading: Reading) => number) => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['collector'],
+      registers: [registry],
+      collect() {
+        for (const [collector, reading] of last) this.set({ collector }, read(reading));
+      },
+    });
+  };
+  show(
+    'rollcall_agent_collector_success',
+    '1 if the last run of the collector succeeded, also if there was nothing to read; otherwise 0.',
+    ({ outcome }) => (outcome === 'failed' ? 0 : 1),
+  );
+  show(
+    'rollcall_agent_collector_available',
+    '1 if the machine has the bus that the collector reads, otherwise 0.',
+    ({ outcome }) => (outcome === 'absent' ? 0 : 1),
+  );
+  show(
+    'rollcall_agent_collector_duration_seconds',
+    'Duration of the last run of the collector, in seconds.',
+    ({ durationMs }) => durationMs / 1000,
+  );
   return {
-    observeReading(collector, outcome, durationMs) {
-      success.set({ collector }, outcome === 'failed' ? 0 : 1);
-      available.set({ collector }, outcome === 'absent' ? 0 : 1);
-      duration.set({ collector }, durationMs / 1000);
-    },
+    observeReading: (collector, outcome, durationMs) => last.set(collector, { outcome, durationMs }),
   };
 }

@@ -5,6 +5,7 @@ import type { AgentConfig } from './config.ts';
 import { openBuses } from './devices/buses.ts';
 import { DeviceScanner } from './devices/device-scanner.ts';
 import { openHostFiles } from './devices/host-files.ts';
+import { kernelEvents } from './devices/sysfs-bus.ts';
 import { canHearHotplug } from './devices/usb/hotplug-gate.ts';
 import { HotplugHints } from './devices/usb/hotplug-hints.ts';
 import { Answers } from './facts/answers.ts';
@@ -33,6 +34,9 @@ export type MachineCollectorsOptions = {
   onChange: () => void;
 };
 
+/** Devices that each scan compares with what they were, where the kernel does not count events: all would cost too much. */
+const COMPARED_WITHOUT_EVENTS = { turn: 4, urgent: 16 };
+
 /** All that looks at the machine itself: its devices, hints that one was just plugged, its facts, and what is asked. */
 export class MachineCollectors {
   readonly #scanner: DeviceScanner;
@@ -43,6 +47,7 @@ export class MachineCollectors {
   constructor({ config, metrics, turns, ...options }: MachineCollectorsOptions) {
     const { sysfsRoot, procfsRoot, featuresDir, deviceTreeNodes } = config;
     const files = openHostFiles();
+    const hasEvents = kernelEvents(files, sysfsRoot) !== undefined;
     this.#scanner = new DeviceScanner({
       ...options,
       collectors: openBuses({
@@ -52,7 +57,9 @@ export class MachineCollectors {
         deviceTreeNodes,
         isAccelerator: (device) => identityOf(device) !== undefined,
         onLateNews: () => this.#scanner.scanSoon(),
+        ...(hasEvents ? {} : { compared: COMPARED_WITHOUT_EVENTS }),
       }),
+      ...(hasEvents ? { kernelEvents: () => kernelEvents(files, sysfsRoot) } : {}),
       collectorMetrics: metrics.collectors,
       deviceMetrics: metrics.devices,
       graceMs: config.deviceRemovalGraceSeconds * 1000,
@@ -76,7 +83,6 @@ export class MachineCollectors {
     this.#scanner.start();
     this.#hints.start();
     this.#facts.start();
-    void this.#answers.run();
   }
 
   /** What every report is to answer from now on, as the coordinator says. */

@@ -31,6 +31,7 @@ describe('the configuration of the agent', () => {
       nodeName: 'n',
       hostIp: '127.0.0.1',
       probePeriodMs: 1000,
+      probeIdlePeriodMs: 5000,
       probeTimeoutMs: 1000,
       failureThreshold: 3,
       successThreshold: 1,

@@ -48,6 +48,11 @@ export const AGENT_OPTIONS = {
     help: 'Address of the node. The agent probes services there for which the coordinator sends no address.',
   },
   probePeriodMs: { ...PERIOD_MS, default: 1000, help: 'Time between two probes of a service, in milliseconds.' },
+  probeIdlePeriodMs: {
+    ...PERIOD_MS,
+    default: 5000,
+    help: 'Time between two probes of a service that has been ready for a minute, in milliseconds, until a probe fails, its connection closes or the list of services changes; checks with a period of their own keep it.',
+  },
   probeTimeoutMs: { ...PERIOD_MS, min: 10, default: 1000, help: 'Time-out of a probe, in milliseconds.' },
   failureThreshold: {
     ...THRESHOLD,

@@ -4,10 +4,10 @@ import { Registry } from '@rollcall/common/metrics.ts';
 import type { ProbeTarget } from '@rollcall/common/report.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { idleLine } from './probes/idle-line.ts';
+import { idleLine, lineWithoutConnection } from './probes/idle-line.ts';
 import { registerProbeMetrics } from './probes/metrics.ts';
 import type { WatchedService } from './probes/service-list.ts';
-import type { Probe, ProbeAddress, ProbeResult } from './probes/types.ts';
+import type { Probe, ProbeAddress, ProbeResult, ServiceDefinition } from './probes/types.ts';
 import { ServicesWatch } from './services-watch.ts';
 
 const HERE: ProbeTarget = { host: '127.0.0.1', port: 1 };
@@ -48,10 +48,7 @@ beforeEach(() => {
 
 afterEach(() => lifetime.abort());
 
-function define(
-  name: string,
-  change: Partial<{ target: ProbeTarget; how: string; digest: string; successThreshold: number }> = {},
-) {
+function define(name: string, change: Partial<Pick<WatchedService, 'how' | 'digest'> & ServiceDefinition> = {}) {
   const probe: Probe = (target, signal) => {
     probed.set(name, target);
     return new Promise((resolve) => {
@@ -60,7 +57,9 @@ function define(
     });
   };
   const rest = { periodMs: 1000, timeoutMs: 1000, failureThreshold: 1, successThreshold: 1, how: 'by asking' };
-  return { name, digest: 'd', target: HERE, openLine: idleLine(probe), ...rest, ...change } satisfies WatchedService;
+  // Nothing listens where an idle connection would be held, and one that is refused ends a rest.
+  const openLine = change.idlePeriodMs === undefined ? idleLine(probe) : lineWithoutConnection(probe);
+  return { name, digest: 'd', target: HERE, openLine, ...rest, ...change } satisfies WatchedService;
 }
 
 async function begin(services: WatchedService[]) {
@@ -239,6 +238,43 @@ describe('the list', () => {
   });
 });
 
+describe('a service at rest', () => {
+  /** Milliseconds from now until it is probed again. */
+  async function untilProbed(name: string): Promise<number> {
+    probed.clear();
+    let waitedMs = 0;
+    for (; !probed.has(name) && waitedMs < 10_000; waitedMs += 100) await clock.advance(100);
+    await answer(name, 'healthy');
+    return waitedMs;
+  }
+
+  async function rest(): Promise<void> {
+    await begin([define('a', { idlePeriodMs: 5000 })]);
+    await answer('a', 'healthy');
+    for (let round = 0; round < 62; round += 1) await untilProbed('a');
+    expect(await untilProbed('a')).toBe(4900);
+  }
+
+  test('is asked every second again when the list changes, and not when the same list comes again', async () => {
+    await rest();
+    await begin([define('a', { idlePeriodMs: 5000 }), define('b')]);
+    expect(await untilProbed('a')).toBe(1000);
+  });
+
+  test('shares its wake-ups with all others', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `service-${index}`);
+    await begin(names.map((name) => define(name, { idlePeriodMs: 5000 })));
+    const wokenAtMs = new Set<number>();
+    for (let passedMs = 0; passedMs < 120_000; passedMs += 100) {
+      probed.clear();
+      await clock.advance(100);
+      for (const name of probed.keys()) await answer(name, 'healthy');
+      if (passedMs >= 70_000 && probed.size > 0) wokenAtMs.add(clock.monotonic());
+    }
+    expect(wokenAtMs.size).toBeLessThanOrEqual(11);
+  });
+});
+
 describe('a change', () => {
   test('of what is ready is news; one of the evidence alone is not, and is logged once a minute', async () => {
     await begin([define('a')]);
@@ -277,20 +313,23 @@ test('a service whose probes never come back makes the agent unhealthy, by name'
   for (let second = 0; second < 60; second += 1) {
     await clock.advance(1000);
     await answer('a', 'hard');
+    // As a kubelet asks.
+    if (second % 10 === 0) health.evaluate();
   }
   expect(health.evaluate('probe-a')?.healthy).toBe(true);
   expect(health.evaluate('probe-b')?.healthy).toBe(false);
 });
 
 test.each([
-  [1000, 1000, 30_000],
-  [1000, 6000, 60_000],
-  [6000, 1000, 60_000],
+  [1000, 0, 1000, 30_000],
+  [1000, 0, 6000, 60_000],
+  [6000, 0, 1000, 60_000],
+  [1000, 5000, 1000, 50_000],
 ])(
-  'a service with a period of %d ms and a time-out of %d ms may be silent for %d ms',
-  async (periodMs, timeoutMs, limitMs) => {
+  'a service with a period of %d ms, at rest %d ms, and a time-out of %d ms may be silent for %d ms',
+  async (periodMs, idlePeriodMs, timeoutMs, limitMs) => {
     const openLine = idleLine(() => new Promise(() => {}));
-    await begin([{ ...define('a'), periodMs, timeoutMs, openLine }]);
+    await begin([{ ...define('a'), periodMs, idlePeriodMs, timeoutMs, openLine }]);
     await clock.advance(limitMs);
     expect(health.evaluate('probe-a')?.healthy).toBe(true);
     await clock.advance(1000);

@@ -7,6 +7,7 @@ import { formatTarget } from './probes/probe.ts';
 import { ProbeTurns } from './probes/probe-turns.ts';
 import type { WatchedService } from './probes/service-list.ts';
 import { createServiceMonitor, type ServiceMonitor } from './probes/service-monitor.ts';
+import { SharedTimer } from './probes/shared-timer.ts';
 import type { ReportedState, ServiceDefinition, ServiceState } from './probes/types.ts';
 
 /** So often may evidence alone change in what is reported, and once more in so long after that. */
@@ -67,12 +68,14 @@ type Watched = {
 export class ServicesWatch {
   readonly #options: ServicesWatchOptions;
   readonly #turns: ProbeTurns;
+  readonly #timer: SharedTimer;
   #watched = new Map<string, Watched>();
   #told = false;
 
   constructor(options: ServicesWatchOptions) {
     this.#options = options;
     this.#turns = new ProbeTurns(options.clock);
+    this.#timer = new SharedTimer(options.clock);
     options.signal.addEventListener('abort', () => {
       for (const [name, { stop }] of this.#watched) {
         stop.abort();
@@ -92,7 +95,11 @@ export class ServicesWatch {
     for (const [name, watched] of before) {
       if (this.#watched.get(name)?.stop !== watched.stop) this.#end(name, watched, this.#watched.has(name));
     }
-    for (const [name, watched] of this.#watched) if (before.get(name)?.stop !== watched.stop) watched.monitor?.start();
+    for (const [name, { monitor, stop }] of this.#watched) {
+      if (before.get(name)?.stop !== stop) monitor?.start();
+      // A list is another because something about its services, or about their pods, is.
+      else monitor?.doubt();
+    }
     this.#told = true;
     this.#options.onChange();
   }
@@ -138,14 +145,15 @@ export class ServicesWatch {
   }
 
   #monitor(definition: ServiceDefinition, signal: AbortSignal, isMoved: boolean): ServiceMonitor {
-    const { name, periodMs, timeoutMs } = definition;
+    const { name, periodMs, idlePeriodMs = 0, timeoutMs } = definition;
     const { clock, metrics, health, logger, onChange } = this.#options;
-    const limitMs = Math.max(STALLED_MS_MIN, ROUNDS_OVERDUE_MAX * Math.max(periodMs, timeoutMs));
-    const watchdog = new Watchdog({ clock, limitMs, signal });
+    const limitMs = Math.max(STALLED_MS_MIN, ROUNDS_OVERDUE_MAX * Math.max(periodMs, idlePeriodMs, timeoutMs));
+    const watchdog = new Watchdog({ clock, limitMs });
     health.add(`probe-${name}`, watchdog.check);
     let logged: { ready: boolean; sinceMs: number; atMs: number } | undefined;
     return createServiceMonitor(definition, {
       clock,
+      timer: this.#timer,
       signal,
       onRound: (result) => {
         watchdog.beat();

@@ -58,7 +58,7 @@ function originsOf({ nodes }: Claims, id: string): string[] {
   });
 }
 
-/** Both services of Gitpod are probed once a second. */
+/** Both services of Gitpod are probed once a second, until they are at rest. */
 const BUILT_IN = 2;
 
 function probesPerSecond({ port, probe = 'tcp', isFast }: NodeServiceObject['spec']['checks']): number {

@@ -25,6 +25,7 @@ export function startInProcessAgent({ node, hostIp, urls, ...given }: InProcessA
       coordinatorUrl: urls,
       heartbeatSeconds: 10,
       probePeriodMs: 1000,
+      probeIdlePeriodMs: 5000,
       probeTimeoutMs: 1000,
       failureThreshold: 3,
       successThreshold: 1,

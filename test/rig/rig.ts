@@ -177,10 +177,11 @@ export class Rig {
     return node;
   }
 
-  /** The flags of agents that probe once a second: services are not faster because the programs' clock is. */
+  /** The flags of agents that probe once a second, and do not rest: services are not faster because their clock is. */
   #probesInRealTime(): string[] {
     const { speed } = this.clock;
-    return speed === 1 ? [] : [`--probe-period-ms=${1000 * speed}`, `--probe-timeout-ms=${1000 * speed}`];
+    if (speed === 1) return [];
+    return ['period', 'idle-period', 'timeout'].map((time) => `--probe-${time}-ms=${1000 * speed}`);
   }
 
   node(index: number): SimulatedNode {

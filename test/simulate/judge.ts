@@ -4,7 +4,7 @@ import { Evidence, isReadyOn } from './evidence.ts';
 import { growthOf } from './growth.ts';
 import type { SimNode } from './node.ts';
 import { GOODBYE_MS, Reasons } from './reasons.ts';
-import { type ServiceSpec, TIER_LABEL, TIMEOUT_MS } from './services.ts';
+import { longestPeriodMs, type ServiceSpec, TIER_LABEL, TIMEOUT_MS } from './services.ts';
 import { foreignChange, type Shown, shownOf } from './shown.ts';
 import { SETTLE_MS, Troubles } from './troubles.ts';
 import { isOurs, PATHS, type SeenWrite, type World } from './world.ts';
@@ -203,7 +203,7 @@ export class Judge {
   ): number {
     if (isReady) return UP_MS + successThreshold * (periodMs + TIMEOUT_MS);
     const isHanging = node.sockets.stateOf(port) === 'hangs';
-    return DOWN_MS + (isHanging ? failureThreshold * (periodMs + TIMEOUT_MS) : 0);
+    return DOWN_MS + (isHanging ? longestPeriodMs({ periodMs }) + failureThreshold * (periodMs + TIMEOUT_MS) : 0);
   }
 
   #compareSilent(node: SimNode, service: ServiceSpec, { sinceMs, goodbye }: NonNullable<SimNode['silence']>): void {

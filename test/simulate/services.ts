@@ -16,6 +16,9 @@ export type ServiceSpec = {
 
 export const TIER_LABEL = 'example.com/tier';
 export const TIMEOUT_MS = 1000;
+/** The period of agents where a check has none of its own, and the one at rest. */
+const DEFAULT_PERIOD_MS = 1000;
+const IDLE_PERIOD_MS = 5000;
 
 export function labelOf({ name }: Pick<ServiceSpec, 'name'>): string {
   return `service.rollcall.dev/${name}`;
@@ -33,7 +36,8 @@ export function conditionOf({ name }: Pick<ServiceSpec, 'name'>): string {
 export function specOf(service: ServiceSpec): object {
   const { name, probe, pods, port, tier, taint, condition } = service;
   const { periodMs, failureThreshold, successThreshold } = service;
-  const times = { period: `${periodMs}ms`, timeout: `${TIMEOUT_MS}ms`, failureThreshold, successThreshold };
+  const period = periodMs === DEFAULT_PERIOD_MS ? {} : { period: `${periodMs}ms` };
+  const times = { ...period, timeout: `${TIMEOUT_MS}ms`, failureThreshold, successThreshold };
   return {
     ...(tier ? { nodeSelector: { matchLabels: { [TIER_LABEL]: tier } } } : {}),
     checks: [
@@ -46,6 +50,11 @@ export function specOf(service: ServiceSpec): object {
       ...(condition ? { condition: conditionOf(service) } : {}),
     },
   };
+}
+
+/** The longest time until the agent asks a service that it found ready. */
+export function longestPeriodMs({ periodMs }: Pick<ServiceSpec, 'periodMs'>): number {
+  return periodMs === DEFAULT_PERIOD_MS ? IDLE_PERIOD_MS : periodMs;
 }
 
 /** Whether a probe of this kind finds a service healthy that is in this state. */

@@ -3,11 +3,16 @@ import { describeError } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { DeviceBus } from '@rollcall/common/report.ts';
 import type { CollectorMetrics } from '../collector-metrics.ts';
+import { COMPARED_MAX } from './device-cache.ts';
 import type { BusCollector, BusReading, DevicesRead } from './types.ts';
 
 const NOTHING: DevicesRead = { devices: [], settling: false, leftOut: 0 };
 /** How long after its first reading a bus is waited for that tells something late. A device that is stuck takes longer. */
 const LATE_MAX_MS = 10_000;
+/** A bus without events is read this often all the same. */
+const EVENTLESS_MS_MAX = 30_000;
+/** Readings after an event, besides one for each `COMPARED_MAX` devices: what an event is about may come a moment later. */
+const READINGS_AFTER_EVENT = 2;
 
 export type BusWatchOptions = {
   /** For so long after its first reading, what is not on the bus may be about to come back. In milliseconds. */
@@ -26,6 +31,8 @@ export class BusWatch {
   #readMs = Number.NEGATIVE_INFINITY;
   #firstReadMs: number | undefined;
   #isSure = false;
+  /** Readings until nothing on the bus can be other than it was at the last event. */
+  #readingsDue = 0;
   #problem: string | undefined;
 
   constructor(collector: BusCollector, options: BusWatchOptions) {
@@ -34,12 +41,19 @@ export class BusWatch {
     this.#options = options;
   }
 
-  /** Reads the bus if the last reading is no longer good. Returns whether there is something new; never throws. */
-  refresh(): boolean {
+  /**
+   * Reads the bus if the last reading is no longer good. `isEventless`: the kernel has sent no event since the last call.
+   * Returns whether there is something new; never throws.
+   */
+  refresh(isEventless = false): boolean {
     const before = this.#reading;
     const wasUnread = this.isUnread;
     const nowMs = this.#options.clock.monotonic();
-    if (nowMs - this.#readMs >= this.#collector.validMs && !this.#read(nowMs)) return false;
+    if (!isEventless) {
+      const { devices, leftOut } = this.known;
+      this.#readingsDue = READINGS_AFTER_EVENT + Math.ceil((devices.length + leftOut) / COMPARED_MAX);
+    }
+    if (!this.#isGood(nowMs) && !this.#read(nowMs)) return false;
     this.#isSure ||= this.#canBeSure(nowMs);
     return this.#reading !== before || this.isUnread !== wasUnread;
   }
@@ -68,6 +82,13 @@ export class BusWatch {
     return this.#reading === 'absent' ? 'absent' : this.#reading.devices.length;
   }
 
+  #isGood(nowMs: number): boolean {
+    const ageMs = nowMs - this.#readMs;
+    if (ageMs < this.#collector.validMs) return true;
+    if (!this.#collector.hasEvents || this.#readingsDue > 0 || ageMs >= EVENTLESS_MS_MAX) return false;
+    return !this.known.settling && this.#collector.isLate?.() !== true;
+  }
+
   #read(startMs: number): boolean {
     const { clock, metrics } = this.#options;
     try {
@@ -78,6 +99,7 @@ export class BusWatch {
       return false;
     }
     this.#readMs = startMs;
+    this.#readingsDue = Math.max(0, this.#readingsDue - 1);
     this.#firstReadMs ??= startMs;
     metrics.observeReading(this.bus, this.#reading === 'absent' ? 'absent' : 'read', clock.monotonic() - startMs);
     this.#onRead();

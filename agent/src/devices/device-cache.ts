@@ -1,5 +1,5 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
-import type { DevicesRead } from './types.ts';
+import type { Compared, DevicesRead } from './types.ts';
 
 /** Far above what any machine has, virtual functions included. */
 const NAMES_MAX = 4096;
@@ -7,7 +7,7 @@ const NAMES_MAX = 4096;
  * How many known devices one scan compares with what they were, and how many urgent ones besides. Beyond that they take
  * turns, which keeps a scan cheap.
  */
-const COMPARED_MAX = 64;
+export const COMPARED_MAX = 64;
 /** How often a device may differ from one look to the next until it is no longer worth hurrying. */
 const HURRIED_LOOKS_MAX = 10;
 
@@ -33,7 +33,12 @@ type Entry = {
 export class DeviceCache {
   #entries: ReadonlyMap<string, Entry> = new Map();
   #reading: DevicesRead = { devices: [], settling: false, leftOut: 0 };
+  readonly #compared: Compared;
   #turn = 0;
+
+  constructor(compared: Compared = { turn: COMPARED_MAX, urgent: COMPARED_MAX }) {
+    this.#compared = compared;
+  }
 
   /** What is there now, by the names of all that is there. */
   refresh(listed: readonly string[], look: DeviceLook): DevicesRead {
@@ -45,12 +50,15 @@ export class DeviceCache {
       const known = this.#entries.get(name);
       if (known?.urgent) urgent += 1;
       const mayWait =
-        known && !isHurried(known) && !this.#hasTurn(index, names.length) && !(known.urgent && urgent <= COMPARED_MAX);
+        known &&
+        !isHurried(known) &&
+        !this.#hasTurn(index, names.length) &&
+        !(known.urgent && urgent <= this.#compared.urgent);
       const entry = mayWait ? known : compared(name, known, look);
       if (entry) entries.set(name, entry);
       changed ||= entry !== known;
     }
-    this.#turn = names.length === 0 ? 0 : (this.#turn + COMPARED_MAX) % names.length;
+    this.#turn = names.length === 0 ? 0 : (this.#turn + this.#compared.turn) % names.length;
     if (changed || entries.size !== this.#entries.size)
       this.#reading = summarize(entries, listed.length - names.length);
     this.#entries = entries;
@@ -58,7 +66,7 @@ export class DeviceCache {
   }
 
   #hasTurn(index: number, count: number): boolean {
-    return (index - this.#turn + count) % count < COMPARED_MAX;
+    return (index - this.#turn + count) % count < this.#compared.turn;
   }
 }
 

@@ -6,7 +6,7 @@ import type { CollectorMetrics } from '../collector-metrics.ts';
 import { BusWatch } from './bus-watch.ts';
 import { deviceName, distinctDevices, fitIntoReport } from './device-list.ts';
 import type { DeviceMetrics } from './metrics.ts';
-import type { BusCollector } from './types.ts';
+import { type BusCollector, SCAN_SECONDS } from './types.ts';
 
 type RemovalGraceOptions = {
   /** How long a device that vanished stays, in milliseconds. 0: not at all. */
@@ -97,7 +97,6 @@ export function pluggingBetween(before: Iterable<DeviceReport>, after: Iterable<
   return [...pluggings.values()];
 }
 
-const PERIOD_MS = 1000;
 /** After which something that is being set up is looked at again. */
 const SETTLING_MS = 100;
 /** The least time between two scans: hints come in bursts. */
@@ -105,6 +104,8 @@ const SPACING_MS = 50;
 
 export type DeviceScannerOptions = RemovalGraceOptions & {
   collectors: readonly BusCollector[];
+  /** The number of events that the kernel has sent; `undefined` where it cannot be told. */
+  kernelEvents?: () => string | undefined;
   clock: Clock;
   logger: Logger;
   collectorMetrics: CollectorMetrics;
@@ -120,7 +121,7 @@ export type ScannedDevices = {
   unread: readonly DeviceBus[];
 };
 
-/** Scans all buses every second, and sooner on request. A bus that fails keeps what was last seen on it. */
+/** Scans all buses every `SCAN_SECONDS`, and sooner on request. A bus that fails keeps what was last seen on it. */
 export class DeviceScanner {
   readonly #options: DeviceScannerOptions;
   readonly #buses: readonly BusWatch[];
@@ -130,6 +131,8 @@ export class DeviceScanner {
   #scanned: ScannedDevices;
   #scannedMs = 0;
   #dueMs = Number.POSITIVE_INFINITY;
+  #events: string | undefined;
+  #isHinted = false;
   #cancel: (() => void) | undefined;
 
   constructor(options: DeviceScannerOptions) {
@@ -150,7 +153,9 @@ export class DeviceScanner {
 
   /** Something may have changed just now. Any number of calls is fine; before the start they say nothing new. */
   scanSoon(): void {
-    if (this.#present) this.#arm(this.#scannedMs + SPACING_MS);
+    if (!this.#present) return;
+    this.#isHinted = true;
+    this.#arm(this.#scannedMs + SPACING_MS);
   }
 
   /** The same object while nothing changes. */
@@ -164,12 +169,23 @@ export class DeviceScanner {
     this.#scannedMs = nowMs;
     this.#dueMs = Number.POSITIVE_INFINITY;
     guarded(this.#options.logger, 'devices', () => {
-      const hasNews = this.#buses.map((bus) => bus.refresh()).includes(true);
+      const isEventless = this.#isEventless();
+      const hasNews = this.#buses.map((bus) => bus.refresh(isEventless)).includes(true);
       const graceEnds = this.#grace.untilMs ?? Number.POSITIVE_INFINITY;
       if (hasNews || !this.#present || nowMs >= graceEnds) this.#update(nowMs);
     });
     const settling = this.#buses.some(({ isSettling }) => isSettling);
-    this.#arm(Math.min(nowMs + (settling ? SETTLING_MS : PERIOD_MS), this.#grace.untilMs ?? Number.POSITIVE_INFINITY));
+    this.#arm(
+      Math.min(nowMs + (settling ? SETTLING_MS : SCAN_SECONDS * 1000), this.#grace.untilMs ?? Number.POSITIVE_INFINITY),
+    );
+  }
+
+  /** Whether the kernel has sent no event since the last scan, and nothing else has hinted at one. */
+  #isEventless(): boolean {
+    const [before, isHinted] = [this.#events, this.#isHinted];
+    this.#events = this.#options.kernelEvents?.();
+    this.#isHinted = false;
+    return this.#events !== undefined && this.#events === before && !isHinted;
   }
 
   /** Keeps what is due earlier. */

@@ -43,6 +43,8 @@ export function openHostFiles(): HostFiles {
   return {
     list(directory) {
       try {
+        // Many machines lack a bus, and an exception costs more than this.
+        if (!fs.statSync(directory, { throwIfNoEntry: false })) return undefined;
         return fs.readdirSync(directory);
       } catch (err) {
         if (NOT_THERE.includes(codeOf(err))) return undefined;

@@ -16,3 +16,11 @@ export function listBus(files: HostFiles, sysfsRoot: string, bus: DeviceBus): st
   }
   return names;
 }
+
+/**
+ * The number of events that the kernel has sent about devices. It is another one whenever a device comes or goes, or gets
+ * another driver or a node in `/dev`. `undefined` for what stands in for a sysfs, which does not tell.
+ */
+export function kernelEvents(files: Pick<HostFiles, 'text'>, sysfsRoot: string): string | undefined {
+  return files.text(`${sysfsRoot}/kernel/uevent_seqnum`);
+}

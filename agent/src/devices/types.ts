@@ -13,6 +13,9 @@ export type DevicesRead = {
 /** `absent`: the machine has no such bus, which is no failure. */
 export type BusReading = DevicesRead | 'absent';
 
+/** Numbers of devices. */
+export type Compared = { turn: number; urgent: number };
+
 /** The machine that a collector reads. */
 export type BusHost = {
   sysfsRoot: string;
@@ -24,10 +27,17 @@ export type BusHost = {
   deviceTreeNodes?: readonly string[];
   /** To be called when something became known between two readings. */
   onLateNews: () => void;
+  /** How many devices that take turns each reading compares with what they were, and how many urgent ones. */
+  compared?: Compared;
 };
+
+/** Seconds from one scan of the buses to the next: what is plugged is reported within two. */
+export const SCAN_SECONDS = 1.5;
 
 export type BusCollector = {
   bus: DeviceBus;
+  /** The kernel counts an event for whatever changes on this bus (`kernelEvents`). */
+  readonly hasEvents?: true;
   /** How long a reading is good for, in milliseconds; 0: every scan reads anew. */
   readonly validMs: number;
   /** Throws when the bus is there, or may be there, and cannot be read. */

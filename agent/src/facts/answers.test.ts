@@ -34,7 +34,6 @@ beforeEach(() => {
     return sets;
   };
   answers = new Answers({ kernel, features: { read }, clock, logger: silentLogger(), signal: life.signal, onChange });
-  void answers.run();
 });
 
 afterEach(() => {
@@ -95,7 +94,6 @@ describe('answers about modules', () => {
     const kernel = { hasModule, hasCpuFlag: () => undefined };
     const logger = silentLogger();
     const odd = new Answers({ kernel, features: undefined, clock, logger, signal: life.signal, onChange });
-    void odd.run();
     odd.ask(['module:apex']);
     isOdd = true;
     await clock.advance(2000);
@@ -109,6 +107,17 @@ describe('answers about modules', () => {
     rmSync(path.join(root, 'sys/module'), { recursive: true });
     answers.ask(['module:apex']);
     expect(answers.answered().answers).toEqual({});
+  });
+
+  test('wake nothing while nothing is asked', async () => {
+    expect(clock.pendingTimers).toBe(0);
+    answers.ask(['module:apex']);
+    expect(clock.pendingTimers).toBe(1);
+    answers.ask([]);
+    await clock.advance(1000);
+    expect(clock.pendingTimers).toBe(0);
+    answers.ask(['module:apex']);
+    expect(clock.pendingTimers).toBe(1);
   });
 
   test('end with the question', () => {
@@ -255,7 +264,6 @@ describe('answers about feature files', () => {
       const kernel = { hasModule: () => true, hasCpuFlag: () => undefined };
       const logger = silentLogger();
       slow = new Answers({ kernel, features: { read }, clock, logger, signal: life.signal, onChange });
-      void slow.run();
     });
 
     /** Ends the last of the reads. */

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '@rollcall/common/clock.ts';
+import type { Clock } from '@rollcall/common/clock.ts';
 import { guarded } from '@rollcall/common/guarded.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { FeatureFiles } from './feature-files.ts';
@@ -42,19 +42,11 @@ export class Answers {
   /** What the feature files said last; `undefined` where that cannot be told. */
   #sets: FeatureSets | undefined;
   #isReading = false;
+  #isWaiting = false;
   #answered: Answered = { answers: {}, values: {} };
 
   constructor(options: AnswersOptions) {
     this.#options = options;
-  }
-
-  /** Reads again every second, until the signal aborts. */
-  async run(): Promise<void> {
-    const { clock, logger, signal } = this.#options;
-    while (!signal.aborted) {
-      if (this.#questions.size > 0) guarded(logger, 'answers', () => this.#look());
-      await sleep(clock, PERIOD_MS, signal);
-    }
   }
 
   /**
@@ -67,10 +59,22 @@ export class Answers {
     this.#asked = asked;
     this.#questions = new Map(questions.map(toQuestion).filter((each) => each !== undefined));
     this.#look();
+    if (!this.#isWaiting) this.#wait();
   }
 
   answered(): Answered {
     return this.#answered;
+  }
+
+  /** Looks again every second while something is asked, until the signal aborts. */
+  #wait(): void {
+    const { clock, logger, signal } = this.#options;
+    this.#isWaiting = this.#questions.size > 0 && !signal.aborted;
+    if (!this.#isWaiting) return;
+    clock.after(PERIOD_MS, () => {
+      if (!signal.aborted) guarded(logger, 'answers', () => this.#look());
+      this.#wait();
+    });
   }
 
   #look(): void {

@@ -43,6 +43,7 @@ function watchedService(told: ToldService, options: ServiceListOptions): Watched
   const { name, digest, probe: spec, podStart } = told;
   const timing: Timing = {
     periodMs: told.periodMilliseconds ?? own.periodMs,
+    ...(told.periodMilliseconds === undefined && own.idlePeriodMs ? { idlePeriodMs: own.idlePeriodMs } : {}),
     timeoutMs: told.timeoutMilliseconds ?? own.timeoutMs,
     failureThreshold: told.failureThreshold ?? own.failureThreshold,
     successThreshold: told.successThreshold ?? own.successThreshold,

@@ -1,6 +1,7 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { ProbeTimeout } from './probe.ts';
+import type { SharedTimer } from './shared-timer.ts';
 import type { Line, ProbeResult, ServiceDefinition, ServiceState } from './types.ts';
 import { foldFinding, NOTHING_KNOWN, type Tally } from './verdict.ts';
 
@@ -10,8 +11,15 @@ const EXTRA_PROBES_BURST = 5;
 /** Nothing of a process that runs comes so late: it stood still, and what it knew from before vouches for nothing. */
 const STOOD_STILL_MS = 10_000;
 
+/** A service is at rest when it has been ready, without any doubt, for so long. */
+const REST_AFTER_MS = 60_000;
+/** Rounds at rest come so much before their time: a hang is then reported within the period and the time-outs. */
+const REST_LEAD_MS = 100;
+
 export type ServiceMonitorOptions = {
   clock: Clock;
+  /** Wakes the process for the rounds of all services; by default the clock does for this one. */
+  timer?: Pick<SharedTimer, 'after'>;
   /** Ends the monitor: no socket and no timer is left, nothing is called back any more. */
   signal: AbortSignal;
   /** Called with every new state: when `ready` or the evidence changed. */
@@ -28,6 +36,8 @@ export type ServiceMonitorOptions = {
 export type ServiceMonitor = {
   /** Begins the first round when it has its turn. Call it once. */
   start(): void;
+  /** Something about the service may have changed: it is not at rest for a while. */
+  doubt(): void;
   /** `undefined` until there is a first verdict, and again when this process stood still, for as long. */
   state(): ServiceState | undefined;
   /** How many rounds were completed: 0 means that nothing is known yet, and it grows for as long as all is well. */
@@ -52,6 +62,9 @@ class Monitor implements ServiceMonitor {
   #rounds = 0;
   /** When the next round is due, in monotonic milliseconds. */
   #nextRoundMs = Number.POSITIVE_INFINITY;
+  #lastRoundMs = Number.NEGATIVE_INFINITY;
+  /** Since when there is no doubt that the service is ready; `undefined` while there is one. */
+  #calmSinceMs: number | undefined;
   /** Rounds since a new connection was made and found the service healthy; then it is time for another. */
   #roundsSinceFresh = Number.POSITIVE_INFINITY;
   #cancelNextRound: (() => void) | undefined;
@@ -83,6 +96,15 @@ class Monitor implements ServiceMonitor {
     return this.#rounds;
   }
 
+  doubt(): void {
+    this.#calmSinceMs = undefined;
+    const nowMs = this.#options.clock.monotonic();
+    const soonestMs = Math.max(nowMs, this.#lastRoundMs + this.#definition.periodMs);
+    if (!this.#cancelNextRound || soonestMs >= this.#nextRoundMs) return;
+    this.#cancelNextRound();
+    this.#scheduleRound(soonestMs - nowMs);
+  }
+
   #restart(): void {
     this.#forgetIfStoodStill();
     this.#halt();
@@ -103,7 +125,7 @@ class Monitor implements ServiceMonitor {
 
   #scheduleRound(delayMs: number): void {
     this.#nextRoundMs = this.#options.clock.monotonic() + delayMs;
-    this.#cancelNextRound = this.#options.clock.after(delayMs, () => {
+    this.#cancelNextRound = (this.#options.timer ?? this.#options.clock).after(delayMs, () => {
       if (this.#running) this.#missed.add('round');
       else this.#startRound();
     });
@@ -111,9 +133,16 @@ class Monitor implements ServiceMonitor {
 
   #startRound(): void {
     this.#forgetIfStoodStill();
+    this.#lastRoundMs = this.#options.clock.monotonic();
     // Counted from start to start. A round that takes longer is followed by the next one at once, never overlapped.
-    this.#scheduleRound(this.#definition.periodMs);
+    this.#scheduleRound(this.#nextPeriodMs());
     this.#startProbe('round');
+  }
+
+  #nextPeriodMs(): number {
+    const { periodMs, idlePeriodMs = periodMs } = this.#definition;
+    const calmMs = this.#options.clock.monotonic() - (this.#calmSinceMs ?? Number.POSITIVE_INFINITY);
+    return calmMs < REST_AFTER_MS ? periodMs : Math.max(periodMs, idlePeriodMs - REST_LEAD_MS);
   }
 
   #startExtraProbe(): void {
@@ -126,6 +155,7 @@ class Monitor implements ServiceMonitor {
   #forgetIfStoodStill(): void {
     if (!this.#stoodStill()) return;
     this.#tally = NOTHING_KNOWN;
+    this.#calmSinceMs = undefined;
     this.#roundsSinceFresh = Number.POSITIVE_INFINITY;
   }
 
@@ -163,6 +193,8 @@ class Monitor implements ServiceMonitor {
       this.#tally = foldFinding(this.#tally, result, this.#definition, this.#options.clock.now());
     }
     const { state } = this.#tally;
+    if (result.verdict !== 'healthy' || !state?.ready) this.doubt();
+    else this.#calmSinceMs ??= this.#options.clock.monotonic();
     // At once, and after a healthy finding in any case: a process that is being killed may close its connections before
     // its port. A probe in between still finds a port, but the new idle connection is refused, or reset with the port.
     if (state?.ready === false && !state.unknown) this.#line.release();
@@ -177,6 +209,7 @@ class Monitor implements ServiceMonitor {
   }
 
   #onSentinelClosed(): void {
+    this.doubt();
     if (this.#running) this.#missed.add('extra');
     else this.#startExtraProbe();
     this.#options.onSentinelClosed?.();

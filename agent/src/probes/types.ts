@@ -74,6 +74,8 @@ export type ProbeKind<Settings extends object = object> = {
 
 export type Timing = {
   periodMs: number;
+  /** The period at rest, when the service has been ready without any doubt for a minute; never less than `periodMs`. */
+  idlePeriodMs?: number;
   timeoutMs: number;
   /** Consecutive soft findings before a ready service counts as not ready. */
   failureThreshold: number;

@@ -134,7 +134,7 @@ const LEAVING_ATTEMPTS_MAX = 3;
 /** After an unexpected error, which may come again at once. */
 const ERROR_PAUSE_MS = 1000;
 /** The loop comes round this often even when nothing is due, which is what its watchdog sees. */
-const IDLE_ROUND_MS_MAX = 5000;
+const IDLE_ROUND_MS_MAX = 15_000;
 
 export type ReporterOptions = {
   sender: Pick<ReportSender, 'send' | 'introduced' | 'exhausted'>;

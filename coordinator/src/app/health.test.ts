@@ -4,9 +4,9 @@ import { createHealth } from './listeners.ts';
 
 test('a replica is ready when all is listed that may be, and stays so while the API server is away', async () => {
   const { api, watches, settle } = allWatches();
-  const { clock, signal } = api.shared;
+  const { clock } = api.shared;
   const writer = { busyMs: () => 0 };
-  const { readiness } = createHealth({ writer, watches, clock, signal });
+  const { readiness } = createHealth({ writer, watches, clock });
   const names = 'nodes,agent pods,workspace pods,NodePoolLabels,NodePoolLabelSets,NodeServices,Workspaces,NodeHolds';
   expect(readiness.evaluate()).toEqual({ healthy: false, report: `[-]caches failed: not listed yet: ${names}` });
   api.refused.set(NODE_SERVICES, 403);

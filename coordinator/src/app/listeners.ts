@@ -28,7 +28,7 @@ export type Listeners = Awaited<ReturnType<typeof openListeners>>;
 export async function openListeners(context: ReplicaContext, replica: Replica, life: Lifecycle) {
   const { config, environment, client, fence, leadershipState, clock, random, signal, logger, registry } = context;
   const { nodes, evaluator, labelerOptions, services, serviceRegistry, rules, explainPod, ledger, news } = replica;
-  const { health, readiness, beat } = createHealth({ writer: replica.writer, watches: replica.watches, clock, signal });
+  const { health, readiness, beat } = createHealth({ writer: replica.writer, watches: replica.watches, clock });
   const listen = await openObservability(config.listen, { health, readiness, registry }, life);
   warnOfOpenConsole(context);
   const consoleOptions = {
@@ -144,14 +144,13 @@ export type HealthSources = {
   writer: Pick<WriteQueue, 'busyMs'>;
   watches: Watches;
   clock: Clock;
-  signal: AbortSignal;
 };
 
 /** The checks of /healthz and /readyz. Call `beat` while the main loop runs. */
-export function createHealth({ writer, watches, clock, signal }: HealthSources) {
+export function createHealth({ writer, watches, clock }: HealthSources) {
   const health = new HealthChecks();
   const readiness = new HealthChecks();
-  const watchdog = new Watchdog({ clock, limitMs: STALLED_MS, signal });
+  const watchdog = new Watchdog({ clock, limitMs: STALLED_MS });
   health.add('main-loop', watchdog.check);
   health.add('writes', () => {
     const busyMs = writer.busyMs();

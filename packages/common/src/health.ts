@@ -46,33 +46,30 @@ export function latched(check: HealthCheck): HealthCheck {
  * has not for `limitMs`.
  *
  * A process that was stopped and resumed, or a machine that slept, has not beaten either, and restarting it would not
- * help. Therefore the time is counted in the watchdog's own ticks of the event loop: while the whole process stands
- * still, so does the count.
+ * help. Therefore one question counts for at most `limitMs`, however long ago the one before was: the check fails only
+ * if the work has not beaten between two of them. No timer is needed, which would wake an idle process.
  */
 export class Watchdog {
-  static readonly TICK_MS = 1000;
-  #ticksSinceBeat = 0;
+  readonly #clock: Clock;
   readonly #limitMs: number;
+  #silentMs = 0;
+  #askedMs: number;
 
-  constructor(options: { clock: Clock; limitMs: number; signal: AbortSignal }) {
+  constructor(options: { clock: Clock; limitMs: number }) {
+    this.#clock = options.clock;
     this.#limitMs = options.limitMs;
-    this.#tick(options.clock, options.signal);
+    this.#askedMs = options.clock.monotonic();
   }
 
   beat(): void {
-    this.#ticksSinceBeat = 0;
+    this.#silentMs = 0;
+    this.#askedMs = this.#clock.monotonic();
   }
 
   readonly check: HealthCheck = () => {
-    const silentMs = this.#ticksSinceBeat * Watchdog.TICK_MS;
-    return silentMs > this.#limitMs ? `no progress for ${Math.round(silentMs / 1000)} s` : undefined;
+    const nowMs = this.#clock.monotonic();
+    this.#silentMs += Math.min(nowMs - this.#askedMs, this.#limitMs);
+    this.#askedMs = nowMs;
+    return this.#silentMs > this.#limitMs ? `no progress for ${Math.round(this.#silentMs / 1000)} s` : undefined;
   };
-
-  #tick(clock: Clock, signal: AbortSignal): void {
-    if (signal.aborted) return;
-    clock.after(Watchdog.TICK_MS, () => {
-      this.#ticksSinceBeat += 1;
-      this.#tick(clock, signal);
-    });
-  }
 }

@@ -8,7 +8,7 @@ import type { Rig } from '../../rig/rig.ts';
 let embedded: EmbeddedRig;
 let rig: Rig;
 beforeAll(async () => {
-  embedded = await startEmbeddedRig({ nodes: 3, agentArgs: ['--probe-period-ms=200'] });
+  embedded = await startEmbeddedRig({ nodes: 3, agentArgs: ['--probe-period-ms=200', '--probe-idle-period-ms=200'] });
   rig = embedded.rig;
   await rig.allReady(60_000);
 });

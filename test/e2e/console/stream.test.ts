@@ -13,7 +13,7 @@ beforeAll(async () => {
     nodes: 3,
     coordinators: 2,
     coordinatorArgs: ['--stale-after-seconds=5'],
-    agentArgs: ['--probe-period-ms=200'],
+    agentArgs: ['--probe-period-ms=200', '--probe-idle-period-ms=200'],
   });
   rig = embedded.rig;
   await rig.allReady(60_000);

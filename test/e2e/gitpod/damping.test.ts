@@ -27,7 +27,7 @@ let rig: Rig;
 beforeAll(async () => {
   embedded = await startEmbeddedRig({
     nodes: 4,
-    agentArgs: [`--probe-period-ms=${200 * CLOCK_SPEED}`],
+    agentArgs: ['period', 'idle-period'].map((time) => `--probe-${time}-ms=${200 * CLOCK_SPEED}`),
     clockSpeed: CLOCK_SPEED,
   });
   rig = embedded.rig;

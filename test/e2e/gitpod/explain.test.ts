@@ -21,7 +21,7 @@ beforeAll(async () => {
     nodes: 3,
     coordinators: 2,
     coordinatorArgs: [`--stale-after-seconds=${STALE_AFTER_SECONDS}`],
-    agentArgs: ['--probe-period-ms=800'],
+    agentArgs: ['--probe-period-ms=800', '--probe-idle-period-ms=800'],
     clockSpeed: 4,
   });
   rig = embedded.rig;

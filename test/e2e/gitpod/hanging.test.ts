@@ -49,7 +49,10 @@ describe.for(['tcp', 'tls', 'http2'] as const)('with ws-daemon probed by %s', (p
   });
 
   async function addNode(timeoutMs: number): Promise<SimulatedNode> {
-    const timing = [`--probe-period-ms=${PERIOD_MS}`, `--probe-timeout-ms=${timeoutMs}`];
+    const timing = [
+      ...['period', 'idle-period'].map((time) => `--probe-${time}-ms=${PERIOD_MS}`),
+      `--probe-timeout-ms=${timeoutMs}`,
+    ];
     const added = await rig.addNode({ agentArgs: [`--failure-threshold=${FAILURE_THRESHOLD}`, ...timing] });
     const { host, port } = added.service('ws-daemon');
     await added.kill('ws-daemon');

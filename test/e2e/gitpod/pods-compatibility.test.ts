@@ -14,7 +14,7 @@ beforeAll(async () => {
   embedded = await startEmbeddedRig({
     nodes: 3,
     coordinatorArgs: ['--stale-after-seconds=6'],
-    agentArgs: ['--probe-period-ms=200', '--probe-timeout-ms=500'],
+    agentArgs: ['--probe-period-ms=200', '--probe-idle-period-ms=200', '--probe-timeout-ms=500'],
   });
   rig = embedded.rig;
   await rig.allReady();

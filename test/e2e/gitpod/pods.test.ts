@@ -16,7 +16,7 @@ beforeAll(async () => {
   const cluster = await embeddedCluster(fenceForServices({ namespace }));
   await createNamespace(cluster.api, namespace);
   // 200 and 500 ms of the machine.
-  const agentArgs = ['--probe-period-ms=800', '--probe-timeout-ms=2000'];
+  const agentArgs = ['--probe-period-ms=800', '--probe-idle-period-ms=800', '--probe-timeout-ms=2000'];
   rig = await Rig.start({ cluster, nodes: 3, coordinators: 2, namespace, agentArgs, clockSpeed: 4 });
   await rig.allReady();
 });

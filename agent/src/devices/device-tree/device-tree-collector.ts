@@ -1,6 +1,6 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
 import { addressed } from '../device-place.ts';
-import type { BusCollector, BusHost, BusReading, DevicesRead } from '../types.ts';
+import { type BusCollector, type BusHost, type BusReading, type DevicesRead, SCAN_SECONDS } from '../types.ts';
 import { compatibleDevices } from './compatible.ts';
 import { type OnChip, PlatformDevices } from './platform-devices.ts';
 import { type AcceleratorNode, type TreeWalk, walkTree } from './tree-walk.ts';
@@ -8,7 +8,7 @@ import { type AcceleratorNode, type TreeWalk, walkTree } from './tree-walk.ts';
 /**
  * A tree hardly ever changes while the machine runs, and to walk all of it takes a small board tenths of a second. So all
  * of it is walked once an hour, and what was found is looked at every minute; the drivers of accelerators on the chip, of
- * which there are a handful, every second.
+ * which there are a handful, in every scan.
  */
 const LOOK_SECONDS = 60;
 const WALK_SECONDS = 3600;
@@ -76,7 +76,7 @@ export function createDeviceTreeCollector({
       return onChip.length > 0 ? 0 : LOOK_SECONDS * 1000;
     },
     read() {
-      const elapsed = onChip.length > 0 ? 1 : LOOK_SECONDS;
+      const elapsed = onChip.length > 0 ? SCAN_SECONDS : LOOK_SECONDS;
       sinceLook += elapsed;
       sinceWalk += elapsed;
       if (reading && sinceLook < LOOK_SECONDS) return onChip.every(platform.isAsBefore) ? reading : readDrivers();

@@ -8,9 +8,9 @@ import { parsePciDevice } from './pci-parser.ts';
  * Reads `/sys/bus/pci/devices`. A device is read again when its file `device` is another one, when its driver is, or when
  * something appears below it, as its device nodes do.
  */
-export function createPciCollector({ sysfsRoot, files, isAccelerator }: BusHost): BusCollector {
+export function createPciCollector({ sysfsRoot, files, isAccelerator, compared }: BusHost): BusCollector {
   const directory = busDirectory(sysfsRoot, 'pci');
-  const cache = new DeviceCache();
+  const cache = new DeviceCache(compared);
   const look: DeviceLook = {
     signature(name) {
       const own = `${directory}/${name}`;
@@ -39,6 +39,7 @@ export function createPciCollector({ sysfsRoot, files, isAccelerator }: BusHost)
   };
   return {
     bus: 'pci',
+    hasEvents: true,
     validMs: 0,
     read() {
       const names = listBus(files, sysfsRoot, 'pci');

@@ -13,9 +13,9 @@ const INTERFACE_DIRECTORIES_MAX = 64;
  * its file `idProduct` is another one, when its ids or its serial number are others, or when its interfaces or their drivers
  * are.
  */
-export function createUsbCollector({ sysfsRoot, files, isAccelerator, onLateNews }: BusHost): BusCollector {
+export function createUsbCollector({ sysfsRoot, files, isAccelerator, onLateNews, compared }: BusHost): BusCollector {
   const directory = busDirectory(sysfsRoot, 'usb');
-  const cache = new DeviceCache();
+  const cache = new DeviceCache(compared);
   const serials = new SerialNumbers(files, onLateNews);
   const serialFile = (name: string) => `${directory}/${name}/serial`;
   let interfaces: ReadonlyMap<string, readonly string[]> = new Map();
@@ -60,6 +60,7 @@ export function createUsbCollector({ sysfsRoot, files, isAccelerator, onLateNews
   };
   return {
     bus: 'usb',
+    hasEvents: true,
     validMs: 0,
     read() {
       const listed = listBus(files, sysfsRoot, 'usb');

@@ -13,7 +13,7 @@ function mapSchemas(kinds: typeof CHECK_KINDS): Readonly<Record<string, Schema>>
 const times = {
   period: duration(
     'period',
-    'For probes: time between two of them, at most 1h. Defaults to 1s.',
+    'For probes: time between two of them, at most 1h. Defaults to 1s, and to 5s for a service that has been ready for a minute.',
     {},
     { least: '100ms', most: '1h' },
   ),
