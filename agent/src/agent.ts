@@ -16,7 +16,7 @@ import { TlsContexts } from './probes/tls-contexts.ts';
 import type { ProbeTools, Timing } from './probes/types.ts';
 import type { CoordinatorClient } from './report/coordinator-client.ts';
 import type { Reply } from './report/reply.ts';
-import { buildContent } from './report/report-builder.ts';
+import { ContentBuilder } from './report/report-builder.ts';
 import { ReportSender } from './report/report-sender.ts';
 import { Reporter } from './report/reporter.ts';
 import { ServicesWatch } from './services-watch.ts';
@@ -127,6 +127,7 @@ export function createAgent(options: AgentOptions): Agent {
   readiness.add('first-report', () => (sender.introduced ? undefined : 'no coordinator has accepted a report yet'));
   const turns = new PathTurns();
   const machine = options.machine(onChange, turns);
+  const content = new ContentBuilder(VERSION);
   const watchdog = new Watchdog({ clock, limitMs: REPORTER_STALLED_MS });
   health.add('reporter', watchdog.check);
   const sender = new ReportSender({
@@ -140,7 +141,7 @@ export function createAgent(options: AgentOptions): Agent {
   const reporter = new Reporter({
     sender,
     heartbeatSeconds: config.heartbeatSeconds,
-    content: () => buildContent({ services: services.states(), ...machine.observe() }, VERSION),
+    content: () => content.build({ services: services.states(), ...machine.observe() }),
     onReply: (reply) => {
       assignment?.take(reply);
       machine.ask(reply.questions ?? []);

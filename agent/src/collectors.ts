@@ -35,7 +35,7 @@ export type MachineCollectorsOptions = {
 };
 
 /** Devices that each scan compares with what they were, where the kernel does not count events: all would cost too much. */
-const COMPARED_WITHOUT_EVENTS = { turn: 4, urgent: 16 };
+const COMPARED_WITHOUT_EVENTS = { turn: 2, urgent: 8 };
 
 /** All that looks at the machine itself: its devices, hints that one was just plugged, its facts, and what is asked. */
 export class MachineCollectors {

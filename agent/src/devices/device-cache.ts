@@ -31,9 +31,12 @@ type Entry = {
 
 /** Remembers the devices of a bus by name, so that only those that changed are read. */
 export class DeviceCache {
+  readonly #compared: Compared;
   #entries: ReadonlyMap<string, Entry> = new Map();
   #reading: DevicesRead = { devices: [], settling: false, leftOut: 0 };
-  readonly #compared: Compared;
+  /** The names of the last look, as one text: most of the time they are the same. */
+  #listed = '';
+  #urgent: readonly string[] = [];
   #turn = 0;
 
   constructor(compared: Compared = { turn: COMPARED_MAX, urgent: COMPARED_MAX }) {
@@ -41,32 +44,42 @@ export class DeviceCache {
   }
 
   /** What is there now, by the names of all that is there. */
-  refresh(listed: readonly string[], look: DeviceLook): DevicesRead {
-    const names = listed.length > NAMES_MAX ? listed.toSorted().slice(0, NAMES_MAX) : listed;
-    const entries = new Map<string, Entry>();
-    let changed = false;
-    let urgent = 0;
-    for (const [index, name] of names.entries()) {
+  refresh(all: readonly string[], look: DeviceLook): DevicesRead {
+    const names = all.length > NAMES_MAX ? all.toSorted().slice(0, NAMES_MAX) : all;
+    const listed = names.join('/');
+    const isAsBefore = listed === this.#listed && !this.#reading.settling;
+    const due = this.#due(names);
+    const changed = new Map<string, Entry | undefined>();
+    for (const name of isAsBefore ? due : names) {
       const known = this.#entries.get(name);
-      if (known?.urgent) urgent += 1;
-      const mayWait =
-        known &&
-        !isHurried(known) &&
-        !this.#hasTurn(index, names.length) &&
-        !(known.urgent && urgent <= this.#compared.urgent);
-      const entry = mayWait ? known : compared(name, known, look);
-      if (entry) entries.set(name, entry);
-      changed ||= entry !== known;
+      if (known && !isHurried(known) && !due.has(name)) continue;
+      const entry = compared(name, known, look);
+      if (entry !== known) changed.set(name, entry);
     }
     this.#turn = names.length === 0 ? 0 : (this.#turn + this.#compared.turn) % names.length;
-    if (changed || entries.size !== this.#entries.size)
-      this.#reading = summarize(entries, listed.length - names.length);
+    if (isAsBefore && changed.size === 0) return this.#reading;
+    const entries = new Map<string, Entry>();
+    for (const name of names) {
+      const entry = changed.has(name) ? changed.get(name) : this.#entries.get(name);
+      if (entry) entries.set(name, entry);
+    }
+    if (changed.size > 0 || entries.size !== this.#entries.size)
+      this.#reading = summarize(entries, all.length - names.length);
     this.#entries = entries;
+    this.#listed = listed;
+    this.#urgent = [...entries].filter(([, { urgent }]) => urgent).map(([name]) => name);
     return this.#reading;
   }
 
-  #hasTurn(index: number, count: number): boolean {
-    return (index - this.#turn + count) % count < this.#compared.turn;
+  /** Names of known devices that this look compares. */
+  #due(names: readonly string[]): ReadonlySet<string> {
+    const { turn, urgent } = this.#compared;
+    const due = new Set(this.#urgent.slice(0, urgent));
+    for (let index = 0; index < Math.min(turn, names.length); index += 1) {
+      const name = names[(this.#turn + index) % names.length];
+      if (name !== undefined) due.add(name);
+    }
+    return due;
   }
 }
 

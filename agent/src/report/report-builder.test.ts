@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { buildContent, digestContent, fullReport, heartbeat } from './report-builder.ts';
+import { buildContent, ContentBuilder, digestContent, fullReport, heartbeat } from './report-builder.ts';
 
 const state = fc.record({
   name: fc.string(),
@@ -12,6 +12,35 @@ const state = fc.record({
 const STATE = { name: 'a', ready: true, sinceMs: 0, evidence: 'e', digest: 'd' };
 const VERSION = '1';
 const identity = { node: 'n', boot: 'b', sequence: 7, servicesDigest: undefined, leaving: false };
+
+describe('the content', () => {
+  const parts = { devices: [], unread: [], facts: { a: '1' }, answers: {}, values: {} };
+
+  test('is the same object while everything that it is built from is', () => {
+    const builder = new ContentBuilder(VERSION);
+    const first = builder.build({ ...parts, services: [STATE] });
+    expect(builder.build({ ...parts, services: [STATE] })).toBe(first);
+    expect(first).toEqual(digestContent(buildContent({ ...parts, services: [STATE] }, VERSION)));
+  });
+
+  test.each<[string, Partial<Parameters<typeof buildContent>[0]>]>([
+    ['a service', { services: [{ ...STATE, ready: false }] }],
+    ['the number of services', { services: [] }],
+    ['the devices', { devices: [{ bus: 'pci', attributes: {} }] }],
+    ['what is unread', { unread: ['pci'] }],
+    ['the facts', { facts: { a: '2' } }],
+    ['the answers', { answers: { 'module:apex': true } }],
+    ['the values', { values: { 'nfd:local.label.a': '1' } }],
+  ])('is another one when %s changed, and again when that is as before', (_name, change) => {
+    const builder = new ContentBuilder(VERSION);
+    const before = { ...parts, services: [STATE] };
+    const first = builder.build(before);
+    const changed = builder.build({ ...before, ...change });
+    expect(changed.digest).not.toBe(first.digest);
+    expect(changed).toEqual(digestContent(buildContent({ ...before, ...change }, VERSION)));
+    expect(builder.build(before)).toEqual(first);
+  });
+});
 
 describe('buildContent', () => {
   test('has the same digest in whatever order the services come', () => {

@@ -38,6 +38,26 @@ function toServiceReport({ sinceMs, ...state }: ReportedState): ServiceReport {
   return { ...state, since: new Date(sinceMs).toISOString() };
 }
 
+/** Remembers the content that was built last, for as long as what it is built from stays the same objects. */
+export class ContentBuilder {
+  readonly #version: string;
+  #parts: readonly unknown[] = [];
+  #last: DigestedContent | undefined;
+
+  constructor(version: string) {
+    this.#version = version;
+  }
+
+  build(observations: Observations): DigestedContent {
+    const { services, devices, unread, facts, answers, values } = observations;
+    const parts = [devices, facts, answers, values, ...unread, ...services];
+    const isSame = parts.length === this.#parts.length && parts.every((part, index) => part === this.#parts[index]);
+    if (!this.#last || !isSame) this.#last = digestContent(buildContent(observations, this.#version));
+    this.#parts = parts;
+    return this.#last;
+  }
+}
+
 /** The content with its digest: computed once, compared often. */
 export type DigestedContent = { content: ReportContent; digest: string };
 

@@ -6,7 +6,7 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { registerReportMetrics } from './metrics.ts';
 import type { Reply } from './reply.ts';
-import type { DigestedContent } from './report-builder.ts';
+import { type DigestedContent, digestContent } from './report-builder.ts';
 import type { SendOptions, Sent } from './report-sender.ts';
 import { Reporter } from './reporter.ts';
 
@@ -52,7 +52,7 @@ beforeEach(() => {
       const seen = content;
       onChanged();
       onChanged = () => {};
-      return seen;
+      return seen && digestContent(seen);
     },
     onReply: (reply) => {
       if (replyFailure) throw replyFailure;

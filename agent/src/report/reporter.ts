@@ -2,10 +2,9 @@ import { Backoff } from '@rollcall/common/backoff.ts';
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import { CodedError, describeError, hasCode } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import type { ReportContent } from '@rollcall/common/report.ts';
 import type { ReportMetrics } from './metrics.ts';
 import { NEXT_REPORT_SECONDS_MAX, NEXT_REPORT_SECONDS_MIN, type Reply } from './reply.ts';
-import { type DigestedContent, digestContent } from './report-builder.ts';
+import type { DigestedContent } from './report-builder.ts';
 import { isThrottled, type ReportSender, type Sent } from './report-sender.ts';
 
 /** The shortest time between two attempts while they fail. */
@@ -141,7 +140,7 @@ export type ReporterOptions = {
   /** Seconds between reports until the coordinator names another interval. */
   heartbeatSeconds: number;
   /** What there is to report now; `undefined` until the agent has looked at everything once. */
-  content: () => ReportContent | undefined;
+  content: () => DigestedContent | undefined;
   /** Called with every reply to a report that was taken. */
   onReply: (reply: Reply) => void;
   /** Called each time the loop comes round without an unexpected error, every few seconds. */
@@ -192,8 +191,8 @@ export class Reporter {
   /** Says goodbye to the coordinator if it knows this agent. To be called after the signal has aborted. */
   async stop(): Promise<void> {
     await this.#loop;
-    const content = this.#options.content();
-    if (content && this.#options.sender.introduced) await this.#leave(digestContent(content));
+    const report = this.#options.content();
+    if (report && this.#options.sender.introduced) await this.#leave(report);
   }
 
   async #run(): Promise<void> {
@@ -224,9 +223,8 @@ export class Reporter {
   async #reportWhenDue(): Promise<number> {
     const waitMs = this.#waitMs();
     if (waitMs > 0) return waitMs;
-    const content = this.#options.content();
-    if (!content) return Number.POSITIVE_INFINITY;
-    const report = digestContent(content);
+    const report = this.#options.content();
+    if (!report) return Number.POSITIVE_INFINITY;
     if (this.#hasNews && report.digest === this.#attempted) {
       // It came back to what it was.
       this.#hasNews = false;
