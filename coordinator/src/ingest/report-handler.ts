@@ -227,7 +227,7 @@ function refusalOf(error: unknown): ReportRefusal {
 }
 
 function checkTarget(request: IncomingMessage): void {
-  if (readTarget(request.url)?.pathname !== REPORTS_PATH)
+  if (request.url !== REPORTS_PATH && readTarget(request.url)?.pathname !== REPORTS_PATH)
     throw new ReportRefusal(404, `Send reports to ${REPORTS_PATH}`);
   if (request.method !== 'POST')
     throw new ReportRefusal(405, 'The method must be POST', { headers: { allow: 'POST' } });
