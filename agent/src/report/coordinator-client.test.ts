@@ -90,6 +90,22 @@ async function count(result: string): Promise<number | undefined> {
 }
 
 describe('a report that is delivered', () => {
+  test.each([
+    ['http://[::1]:81', { hostname: '::1', port: '81' }],
+    ['http://127.0.0.1', { hostname: '127.0.0.1' }],
+    ['https://coordinator.svc:8443', { hostname: 'coordinator.svc', port: '8443' }],
+  ])('goes to the address of %s', async (origin, address) => {
+    const open = vi.fn((_options: object) => {
+      throw new Error('not connected');
+    });
+    const module = origin.startsWith('https:') ? 'node:https' : 'node:http';
+    vi.spyOn(process.getBuiltinModule(module), 'request').mockImplementation(open as never);
+    await expect(deliver({ origin })).rejects.toThrow('Cannot reach');
+    vi.restoreAllMocks();
+    const { hostname, port, path }: Record<string, unknown> = { ...open.mock.calls[0]?.[0] };
+    expect({ hostname, ...(port === undefined ? {} : { port }), path }).toEqual({ ...address, path: '/v1/reports' });
+  });
+
   test('goes to the path of reports with the token, over one connection that is kept', async () => {
     const coordinator = await start(FIRST);
     coordinator.answer = () => ({
