@@ -165,12 +165,7 @@ function problemOf(error: z.core.$ZodError, body: object): ReportProblem {
 }
 
 function valueAt(body: object, path: readonly PropertyKey[]): unknown {
-  let value: unknown = body;
-  for (const part of path) {
-    if (!isObject(value)) return undefined;
-    value = (value as Record<PropertyKey, unknown>)[part];
-  }
-  return value;
+  return path.reduce<unknown>((value, part) => (value as Record<PropertyKey, unknown> | undefined)?.[part], body);
 }
 
 /** `['services', 0, 'ready']` as `services[0].ready`; keys that a client made up are cut short. */

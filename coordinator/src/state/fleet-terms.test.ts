@@ -39,6 +39,14 @@ describe('a term that begins', () => {
     expect(fleet.record('n')).not.toBe(before);
   });
 
+  test('tells the Nodes that were there before from those that come in it', () => {
+    const { fleet, node } = started(['n', 'm']);
+    fleet.beginTerm();
+    fleet.nodeHandlers.onUpsert(node('late'));
+    fleet.nodeHandlers.onUpsert(node('m', {}, '2', 'uid-of-another'));
+    expect(['n', 'm', 'late'].map((name) => fleet.record(name)?.isNew)).toEqual([false, true, true]);
+  });
+
   test('late gives agents as much time to be heard as one that begins at once', async () => {
     const { fleet, clock, stateOf, pass } = started();
     await pass(4 * WINDOW_MS);

@@ -223,6 +223,23 @@ describe('when the API server was away', () => {
     expect(tracker.of(bare)).toEqual({ state: 'absent' });
   });
 
+  test('the population is unknown until most agents are heard again, or a window has passed', () => {
+    const { tracker, names, heard } = fleetOf(10);
+    const isKnownAt = (nowMs: number) => {
+      tracker.tick(nowMs);
+      return tracker.isKnown;
+    };
+    for (const name of names) heard(name, 1000);
+    expect([tracker.isKnown, isKnownAt(1000)]).toEqual([false, true]);
+    tracker.renewAll(60_000);
+    for (const name of names.slice(5)) heard(name, 61_000);
+    expect([tracker.isKnown, isKnownAt(61_000)]).toEqual([false, false]);
+    heard('node-0', 62_000);
+    expect(isKnownAt(62_000)).toBe(true);
+    tracker.renewAll(70_000);
+    expect([isKnownAt(70_000 + WINDOW_MS - 1), isKnownAt(70_000 + WINDOW_MS)]).toEqual([false, true]);
+  });
+
   test('a node whose agent is parting keeps its time', () => {
     const { tracker, goodbye, of } = fleetOf(1);
     goodbye('node-0', 5000, false);

@@ -82,6 +82,12 @@ test('DT-1 DT-2 labels of a device tree say the vendor with a dash, Xilinx by it
   ]);
 });
 
+test('labels of a device tree are for all hardware alone, and of its own devices', () => {
+  const board = [deviceTree('fsl,imx8mq-phanbell'), deviceTree('arm,cortex-a53', '4')];
+  expect(keys(board, { labels: 'known' })).toEqual(['device.rollcall.dev/edgetpu']);
+  expect(keys([pci('0300', '1a03', { compatible: 'a,b', count: '1' })])).toEqual(['pci-0300_1a03.present']);
+});
+
 test('an Edge TPU is one identity on USB before and after its first use, on PCIe and on the Dev Board', () => {
   const forms = [
     [usb('fe', '1a6e', '089a'), 'usb-fe_1a6e_089a.present'],

@@ -206,6 +206,8 @@ test('the keys of a service stay as they are while it is unknown whether it appl
 });
 
 test('a condition is held while the state is unknown, and not claimed where the service is not for the node', () => {
-  expect(claimed({ state: 'unknown', cause: 'unknown' })).toMatchObject([{ stance: 'keep' }]);
+  const [held] = claimed({ state: 'unknown', cause: 'unknown' });
+  expect(held).toMatchObject({ stance: 'keep', value: '' });
+  expect(held).not.toHaveProperty('news');
   expect(claimed({ state: 'ready', cause: 'agent' }, { tier: 'lead' })).toEqual([]);
 });

@@ -72,3 +72,11 @@ test('a circle that is too large to be followed is reported, and its lines outsi
   const inventory = {} as never;
   expect([...set.evaluate({ seed5: '' }, inventory).implied.keys()]).toEqual(['a0005']);
 });
+
+test('a label with an empty value takes its entry in the list, and no more', () => {
+  const entry = '"label:":"rule:service",'.length;
+  const width = 64 - entry;
+  const rules = numbered(RULE_KEYS_BYTES_MAX / 64 + 1).map((name) => rule(name.padStart(width, 'a'), 'x =>'));
+  const set = new RuleSet(rules);
+  expect(set.problems.map(({ file }) => file)).toEqual([rules.at(-1)?.file]);
+});

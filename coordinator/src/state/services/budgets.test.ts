@@ -1,13 +1,15 @@
 import { atOnce } from '@rollcall/common/slices.ts';
+import { SERVICE_LIST_BYTES_MAX } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
 import type { NodeService } from '../../kube/objects.ts';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
+import { wireProbe } from '../../model/wire-probe.ts';
 import { formatKeys, listedKey, type Origin } from '../node-keys.ts';
 import { formatStartedServices } from '../started-services.ts';
 import { type AcceptanceOptions, acceptanceOf, NO_CLAIMS } from './acceptance.ts';
-import { CHECKS_MAX, SERVICE_KEYS_BYTES_MAX, SERVICES_MAX } from './budgets.ts';
+import { CHECKS_MAX, NodeBudgets, SERVICE_KEYS_BYTES_MAX, SERVICES_MAX } from './budgets.ts';
 import { type ObservedNodeService, observeNodeService } from './node-service.ts';
 
 const OPTIONS: AcceptanceOptions = {
@@ -128,6 +130,28 @@ describe.each(ROWS)('the budget %s of %i services', (reason, fit, spec, says) =>
     expect(names.at(-1)).toBe(`s${1000 + fit}`);
     expect(names).not.toContain('s0');
   });
+});
+
+test('a CA bundle takes its text and its key in the list for agents', () => {
+  const budgets = new NodeBudgets(50);
+  const withBundle = (index: number, length: number) =>
+    object(index, {
+      checks: checks(1, { https: { port: 1, caBundle: String(index).padEnd(length, '.') }, period: '1h' }),
+    }).service;
+  /** In the list, with room for its addresses: the probe, and the entry of the bundle. */
+  const sizeOf = ({ checks: [check] }: Service) => {
+    if (check?.kind !== 'probe') throw new Error('no probe');
+    const { how, caBundle } = wireProbe(check.probe);
+    const entry = JSON.stringify({ [caBundle?.key ?? '']: caBundle?.text });
+    return check.id.length + JSON.stringify(how).length + 1024 + entry.length + 1;
+  };
+  const small = Array.from({ length: 170 }, (_, index) => withBundle(index, 100));
+  for (const service of small) budgets.take(service);
+  const left = SERVICE_LIST_BYTES_MAX - small.reduce((sum, service) => sum + sizeOf(service), 0);
+  const lengths = Array.from({ length: 600 }, (_, index) => 100 + 50 * index);
+  const fits = lengths.filter((length) => sizeOf(withBundle(170, length)) <= left);
+  expect(lengths.filter((length) => !budgets.refusal(withBundle(170, length)))).toEqual(fits);
+  expect([fits.length > 0, fits.length < lengths.length]).toEqual([true, true]);
 });
 
 test('services of Gitpod count, and are never refused for it', () => {
