@@ -20,6 +20,7 @@ export const LONG: Readonly<Record<string, string>> = {
   'coordinator/src/app/replica.growth.test.ts': 'a thousand edits with ten thousand pods',
   'coordinator/src/ingest/hostile-bytes.test.ts': 'random bytes instead of reports',
   'coordinator/src/ingest/report-schema.hostile.test.ts': 'random reports',
+  'coordinator/src/ingest/second-opinion.test.ts': 'ten thousand tokens, each verified twice',
   'coordinator/src/kube/kubeconfig.hostile.test.ts': 'random kubeconfigs',
   'coordinator/src/kube/lease-chaos.test.ts': 'random failures of replicas and the API server',
   'coordinator/src/tls/stored-certificates.test.ts': 'the certificates of fifteen years',

@@ -5,7 +5,7 @@ import type { TokenIssuer } from '../kube/token-review.ts';
 export const USERNAME = 'system:serviceaccount:rollcall:rollcall-agent';
 const ISSUER = 'https://kubernetes.default.svc';
 
-type SigningPair = { keyId: string; algorithm: string; privateKey: KeyObject; publicKey: KeyObject };
+export type SigningPair = { keyId: string; algorithm: string; privateKey: KeyObject; publicKey: KeyObject };
 
 const KINDS = {
   RS256: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),

@@ -29,11 +29,9 @@ describe('readClaims', () => {
   });
 
   it('leaves out what is of another type', () => {
-    const claims = readClaims(
-      jwt({ iat: '100', aud: [1, 'a'], sub: 7, 'kubernetes.io': { pod: 'p', node: { name: 1 } } }),
-    );
+    const claims = readClaims(jwt({ aud: [1, 'a'], sub: 7, 'kubernetes.io': { pod: 'p', node: { name: 1 } } }));
     expect(claims).toMatchObject({ audiences: ['a'] });
-    expect([claims?.issuedAt, claims?.subject, claims?.pod, claims?.nodeName]).toEqual(Array(4).fill(undefined));
+    expect([claims?.subject, claims?.pod, claims?.nodeName]).toEqual(Array(3).fill(undefined));
   });
 
   it.each([
@@ -47,11 +45,22 @@ describe('readClaims', () => {
     expect(readClaims(jwt({ 'kubernetes.io': bound }))).toMatchObject({ pod: undefined });
   });
 
-  it('takes no empty text, and no time that is not finite, for a claim', () => {
-    const text = '{"sub":"","iss":"","exp":1e999,"nbf":0,"kubernetes.io":null}';
-    const claims = readClaims(`e30.${Buffer.from(text).toString('base64url')}.c2ln`);
+  it('takes no empty text for a claim', () => {
+    const claims = readClaims(jwt({ sub: '', iss: '', nbf: 0, 'kubernetes.io': null }));
     expect(claims).toMatchObject({ algorithm: '', keyId: undefined, audiences: [], notBefore: 0 });
     expect([claims?.subject, claims?.issuer, claims?.expiresAt, claims?.pod]).toEqual(Array(4).fill(undefined));
+  });
+
+  const part = (text: string | Buffer) => Buffer.from(text as string).toString('base64url');
+  it.each([
+    ['a time that is text', jwt({ iat: '100' })],
+    ['a time that is null', jwt({ nbf: null })],
+    ['a time without end', `e30.${part('{"exp":1e999}')}.c2ln`],
+    ['critical extensions', `${part('{"crit":["exp"]}')}.e30.c2ln`],
+    ['a critical nothing', `${part('{"crit":null}')}.e30.c2ln`],
+    ['claims that are not UTF-8', `e30.${part(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))}.c2ln`],
+  ])('is nothing for a token with %s', (_what, token) => {
+    expect(readClaims(token)).toBeUndefined();
   });
 
   it.each([

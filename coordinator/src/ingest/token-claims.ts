@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+
 /** The claims of a token. They are not to be trusted before the signature was checked. */
 export type TokenClaims = {
   algorithm: string;
@@ -37,13 +39,18 @@ function isCanonicalPart(part: string): boolean {
   return (left === 2 || left === 3) && LAST_OF[left].includes(part.slice(-1));
 }
 
-/** The claims of a JWT (RFC 7519) in the compact form, as service accounts have them; `undefined` for anything else. */
+/**
+ * The claims of a JWT (RFC 7519) in the compact form, as service accounts have them; `undefined` for anything else, also for
+ * a time that is no number, and for a header that names extensions as critical, of which none is understood here.
+ */
 export function readClaims(token: string): TokenClaims | undefined {
   const [head, body, signature, ...more] = token.split('.');
   if (!head || !body || !signature || more.length > 0) return undefined;
   const header = readJson(head);
   const claims = readJson(body);
-  if (!header || !claims) return undefined;
+  if (!header || !claims || 'crit' in header) return undefined;
+  const times = [claims['iat'], claims['nbf'], claims['exp']];
+  if (times.some((time) => time !== undefined && seconds(time) === undefined)) return undefined;
   const { pod, node } = fields(claims['kubernetes.io']);
   const { name, uid } = fields(pod);
   const audience = claims['aud'];
@@ -63,7 +70,9 @@ export function readClaims(token: string): TokenClaims | undefined {
 
 function readJson(part: string): Fields | undefined {
   try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+    const bytes = Buffer.from(part, 'base64url');
+    if (!isUtf8(bytes)) return undefined;
+    const value: unknown = JSON.parse(bytes.toString('utf8'));
     return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Fields) : undefined;
   } catch {
     return undefined;
