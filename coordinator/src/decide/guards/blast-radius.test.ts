@@ -54,6 +54,15 @@ describe('a label that would leave many nodes', () => {
     expect(gone(leaving(guard, { nowMs: 2 * DELAY_MS }))).toBe(AT_ONCE);
   });
 
+  test('is delayed again, however soon, once it was back on a node', () => {
+    const guard = new BlastRadius(DELAY_MS, () => names);
+    leaving(guard);
+    guard.tick(DELAY_MS);
+    // One of them is another Node by now, and has it no more.
+    for (const name of names.slice(1)) guard.returned(name, 'tier');
+    expect(gone(leaving(guard, { nowMs: DELAY_MS + 20_000 }))).toBe(AT_ONCE);
+  });
+
   test('is counted by its key', () => {
     const guard = new BlastRadius(DELAY_MS, () => names);
     leaving(guard);

@@ -113,9 +113,11 @@ export class BlastRadius {
   returned(node: string, key: string): void {
     const departure = this.#departures.get(key);
     if (!departure) return;
-    departure.held.delete(node);
-    departure.gone.delete(node);
-    if (departure.gone.size + departure.held.size === 0) this.#departures.delete(key);
+    const { held, gone } = departure;
+    held.delete(node);
+    // What it left for is back: who loses it from now on is not late.
+    if (gone.delete(node) && held.size === 0) departure.untilMs = Number.POSITIVE_INFINITY;
+    if (gone.size + held.size === 0) this.#departures.delete(key);
   }
 
   /** Nodes that wait no longer. */
