@@ -82,3 +82,19 @@ test('a node whose taints an answer did not show is closed as before', () => {
   budget.observe([service], node('a'));
   expect(budget.withheld(service, nodes.get('b') as EvaluatedNode)).toBeUndefined();
 });
+
+test('a request that was not answered holds a place, and gives none to its node once the service is another', () => {
+  const [before, after] = [serviceWith('100%'), serviceWith(1)];
+  const other = { ...TAINT, value: 'before' };
+  const nodes = new Map(['a', 'b'].map((name) => [name, node(name, { taints: [other] })]));
+  const budget = budgetOf(nodes);
+  for (const each of nodes.values()) budget.observe([before], each);
+  for (const name of nodes.keys()) budget.reserve([before], name, [TAINT])(false);
+  for (const each of nodes.values()) budget.observe([after], each);
+  const mayHave = () => [...nodes.values()].filter((each) => !budget.withheld(after, each)).map(({ name }) => name);
+  expect(mayHave()).toEqual([]);
+  for (const each of nodes.values()) budget.rested([after], each);
+  const [first = ''] = mayHave();
+  budget.reserve([after], first, [TAINT]);
+  expect(mayHave()).toEqual([first]);
+});

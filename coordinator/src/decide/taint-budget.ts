@@ -25,6 +25,8 @@ type Shown = {
   intolerant: Set<string>;
   /** Nodes to which a request may have added it, or the note. */
   inFlight: Set<string>;
+  /** Those among them that found a place for the service as it is now. */
+  placed: Set<string>;
   /** Nodes for which there was no place, those that wait longest first. */
   waiting: Set<string>;
   /** Whether none of its pods tolerated its taint when that was last looked at. */
@@ -113,7 +115,10 @@ export class TaintBudget {
       return plan?.taints?.add.some((taint) => taint.key === key) === true;
     };
     const reserved = services.flatMap((service) => (isReserved(service) ? (this.#of(service) ?? []) : []));
-    for (const { inFlight } of reserved) inFlight.add(node);
+    for (const { inFlight, placed } of reserved) {
+      inFlight.add(node);
+      placed.add(node);
+    }
     return (isSettled = true) => {
       for (const { inFlight } of isSettled ? reserved : []) inFlight.delete(node);
     };
@@ -189,8 +194,9 @@ export class TaintBudget {
   }
 
   forget(node: string): void {
-    for (const { open, closed, otherwise, tolerant, intolerant, inFlight, waiting } of this.#shown.values())
-      for (const names of [open, closed, otherwise, tolerant, intolerant, inFlight, waiting]) names.delete(node);
+    for (const { open, closed, otherwise, tolerant, intolerant, inFlight, placed, waiting } of this.#shown.values())
+      for (const names of [open, closed, otherwise, tolerant, intolerant, inFlight, placed, waiting])
+        names.delete(node);
     this.#saw(node);
   }
 
@@ -204,8 +210,12 @@ export class TaintBudget {
   }
 
   #hasPlace(shown: Shown, node: string): boolean {
-    const { closed, otherwise, inFlight } = shown;
-    return closed.has(node) || inFlight.has(node) || takenIn(shown, otherwise.has(node)) < limitOf(shown);
+    const { closed, otherwise, inFlight, placed } = shown;
+    return (
+      closed.has(node) ||
+      (inFlight.has(node) && placed.has(node)) ||
+      takenIn(shown, otherwise.has(node)) < limitOf(shown)
+    );
   }
 
   /** A service that is new, or was edited, is counted anew, as its nodes are observed. */
@@ -273,7 +283,7 @@ type Closing = Pick<NodePlan, 'set' | 'taints'>;
 function newShown(service: Service, inFlight = new Set<string>()): Shown {
   const sets = { open: new Set<string>(), closed: new Set<string>(), otherwise: new Set<string>() };
   const pods = { tolerant: new Set<string>(), intolerant: new Set<string>(), waiting: new Set<string>() };
-  return { service, ...sets, ...pods, inFlight, wasShunned: false, isCounted: false };
+  return { service, ...sets, ...pods, inFlight, placed: new Set<string>(), wasShunned: false, isCounted: false };
 }
 
 type Looked = Pick<ObservedNode, 'name' | 'uid' | 'createdAtMs' | 'annotations' | 'taints'> &
