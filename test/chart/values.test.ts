@@ -60,6 +60,16 @@ describe('values are refused', () => {
     ['that would end a string of CEL', { coordinator: { config: { poolLabels: ["a', 'b"] } } }, /poolLabels/],
     ['of a Lease that no object can be called', { leaseName: 'My_Lease' }, /leaseName/],
     ['of alerts that do not exist', { monitoring: { prometheusRule: { thresholds: { Mine: 1 } } } }, /Mine/],
+    [
+      'of Gitpod without agents',
+      { agent: { enabled: false }, gitpod: { enabled: true } },
+      /gitpod\.enabled: agents probe the services of Gitpod/,
+    ],
+    ...[checking, contained].map((checks): [string, Values, RegExp] => [
+      'of a check that needs an agent, without agents',
+      { agent: { enabled: false }, services: { a: checks({ tcp: { port: 1 } }) } },
+      /services\.a\.checks\..*tcp: needs an agent on each node: set agent\.enabled, or use checks of the kinds pods, condition/,
+    ]),
     ['that leave nodes gated for ever', { policies: { startupTaint: { enabled: true } } }, /startupGateRequires/],
     ['of a CA without its Secret', { tls: { caConfigMapName: 'ca' } }, /tls\.secretName/],
     ['of schedulers without a CA for their certificates', { scheduler: { enabled: true } }, /clientCaConfigMapName/],

@@ -155,6 +155,7 @@ export class Replica {
       allowNoExecute: true,
       conditions: true,
       allowedConditions: [],
+      agents: true,
       agentProbesPerSecond: PROBES_PER_SECOND,
       impliedBy: (labels) =>
         new Set([...rules().dependents(labels)].filter((key) => this.#owners.isOnNodes('label', key, 'rule:service'))),

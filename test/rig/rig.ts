@@ -76,7 +76,8 @@ export class Rig {
     try {
       for (let index = 0; index < (options.coordinators ?? 1); index += 1) await rig.addCoordinator();
       await rig.leader();
-      await rig.writeCa();
+      // Without agents, no coordinator publishes it.
+      if (!options.coordinatorArgs?.includes('--agents=false')) await rig.writeCa();
       await Promise.all(Array.from({ length: options.nodes }, () => rig.addNode()));
       return rig;
     } catch (error) {

@@ -66,7 +66,7 @@ export async function openListeners(context: ReplicaContext, replica: Replica, l
   if (certificates) {
     readiness.add('certificate', () => (certificates.current ? undefined : 'there is no certificate yet'));
   }
-  const address = listenAddress(config.reportsListen);
+  const address = config.agents ? listenAddress(config.reportsListen) : undefined;
   let reports: ReportsListener | undefined;
   if (address) {
     reports = await openReports({ handling: handlingOf(context, replica), address, certificates });

@@ -26,6 +26,7 @@ export function createServiceRegistry(
     allowNoExecute: config.allowNoExecute,
     conditions: config.servicesConditions,
     allowedConditions: config.allowCondition,
+    agents: config.agents,
     agentProbesPerSecond: config.agentProbesPerSecond,
     // A rule that gives a label to no Node yet is a newcomer: it is refused instead.
     impliedBy: (labels) =>

@@ -21,7 +21,7 @@ export function labelerSettings(
       pci: { deviceClassWhitelist: config.pciDeviceClassWhitelist, deviceLabelFields: config.pciDeviceLabelFields },
       usb: { deviceClassWhitelist: config.usbDeviceClassWhitelist, deviceLabelFields: config.usbDeviceLabelFields },
     },
-    factLabels: config.factLabels,
+    factLabels: config.agents ? config.factLabels : [],
     eviction: config.evict ? evictionFor(config, keys) : undefined,
   };
 }
@@ -40,8 +40,9 @@ export function evictionFor(
 /** Settings of the fleet, from the configuration. */
 export function fleetSettings(
   config: CoordinatorConfig,
-): Pick<FleetOptions, 'poolLabels' | 'windowMs' | 'guardPercent' | 'allAnnotations'> {
+): Pick<FleetOptions, 'agents' | 'poolLabels' | 'windowMs' | 'guardPercent' | 'allAnnotations'> {
   return {
+    agents: config.agents,
     poolLabels: config.poolLabels,
     windowMs: config.staleAfterSeconds * 1000,
     guardPercent: config.fleetGuardPercent,

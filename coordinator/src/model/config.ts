@@ -106,7 +106,10 @@ function checkTls(values: Values, fieldOf: FieldName): void {
 }
 
 /** Settings that mean nothing without another. */
-function checkTogether({ evict, evictReadiness, notifyUrl, notifyNodes }: Values, fieldOf: FieldName): void {
+function checkTogether(values: Values, fieldOf: FieldName): void {
+  const { agents, gitpod, evict, evictReadiness, notifyUrl, notifyNodes } = values;
+  if (!agents && gitpod)
+    throw configInvalid(fieldOf('gitpod'), 'must be false with --agents=false, since agents probe its services');
   if (evictReadiness && !evict) throw configInvalid(fieldOf('evictReadiness'), 'needs --evict');
   if (notifyNodes.length > 0 && notifyUrl.length === 0)
     throw configInvalid(fieldOf('notifyNodes'), 'needs --notify-url');

@@ -77,6 +77,11 @@ export const COORDINATOR_OPTIONS = {
     default: true,
     help: 'Enable the services of Gitpod; with false, rollcall does not probe, write or watch them.',
   },
+  agents: {
+    type: 'boolean',
+    default: true,
+    help: 'Agents run on the nodes; with false, the coordinator takes no reports, sets no labels of hardware and facts, and does not accept a NodeService with a check that needs an agent.',
+  },
   servicesAllowedPrefixes: {
     type: 'list',
     default: [],

@@ -43,6 +43,8 @@ export type FleetOptions = {
   /** Of the features that Nodes declare, those to keep, by what the rules ask. */
   declaredFeatures?: () => readonly string[];
   poolLabels: readonly string[];
+  /** Whether nodes have agents; defaults to true. */
+  agents?: boolean;
   /** Milliseconds without a report after which a node is silent. */
   windowMs: number;
   guardPercent: number;
@@ -354,12 +356,14 @@ export class Fleet {
   }
 
   /** A node that is drained, shut down or in maintenance is no reason for an alert: if no agent is heard, it counts apart. */
-  countByFreshness(): Record<Freshness['state'] | 'maintenance', number> {
-    const count = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0, maintenance: 0 };
+  countByFreshness(): Partial<Record<Freshness['state'] | 'maintenance', number>> {
+    const states = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0, maintenance: 0 };
+    const count: Record<string, number> = this.#options.agents === false ? { none: 0 } : states;
     for (const record of this.#term.records()) {
       const { state } = this.freshness.of(record);
       const node = state === 'silent' || state === 'absent' ? this.node(record.name) : undefined;
-      count[node && isDisturbed(lifecycleOf(node)) ? 'maintenance' : state] += 1;
+      const counted = node && isDisturbed(lifecycleOf(node)) ? 'maintenance' : state;
+      count[counted] = (count[counted] ?? 0) + 1;
     }
     return count;
   }
@@ -447,7 +451,7 @@ export class Fleet {
   }
 
   #newTerm(): Term {
-    const { windowMs, guardPercent, services, clock } = this.#options;
+    const { agents = true, windowMs, guardPercent, services, clock } = this.#options;
     const onChange = (node: string) => this.#changed(node, true);
     const sight = (name: string, { settings: { reporter } }: ConditionCheck) => {
       const node = this.#nodes.get(name);
@@ -459,7 +463,7 @@ export class Fleet {
       const isHeard = state === 'fresh' || state === 'leaving';
       return isHeard ? this.#assignments.of(record, this.#groundsOf(record)).reports : NO_REPORTS;
     };
-    return new Term({ windowMs, guardPercent, services, sight, reports, onChange }, clock.monotonic());
+    return new Term({ agents, windowMs, guardPercent, services, sight, reports, onChange }, clock.monotonic());
   }
 
   #beginRecord(name: string, wasThere: boolean): void {

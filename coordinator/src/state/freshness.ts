@@ -4,6 +4,8 @@ import type { NodeRecord } from './node-record.ts';
 import { type AgentSigns, type Freshness, freshnessOf, isOverdue, type Presence, silentFromMs } from './presence.ts';
 
 export type FreshnessOptions = {
+  /** Whether nodes have agents; defaults to true. */
+  agents?: boolean;
   /** How long a node may be silent. */
   windowMs: number;
   /** Share of overdue nodes, of all or of a pool, from which silence is not held against a node. */
@@ -108,6 +110,7 @@ export class FreshnessTracker {
   }
 
   of({ presence }: Pick<NodeRecord, 'presence'>): Freshness {
+    if (this.#options.agents === false) return { state: 'none' };
     return freshnessOf(presence, this.#nowMs, this.#options.windowMs);
   }
 

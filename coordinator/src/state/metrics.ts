@@ -32,7 +32,7 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   const registers = [registry];
   new Gauge({
     name: 'rollcall_coordinator_nodes',
-    help: 'Nodes by the state of their agent, on the leader: fresh, leaving, unheard (no report to this leader yet), silent, absent, maintenance (silent or absent, on a node that is drained, shut down or in maintenance by its conditions).',
+    help: 'Nodes by the state of their agent, on the leader: fresh, leaving, unheard (no report to this leader yet), silent, absent, maintenance (silent or absent, on a node that is drained, shut down or in maintenance by its conditions), or none where agents are switched off.',
     labelNames: ['state'],
     registers,
     collect() {

@@ -12,7 +12,9 @@ export type Freshness =
   /** Not heard for longer than the window. `guard` names why that is not held against it. */
   | { state: 'silent'; guard?: string }
   /** There is no agent on this node, and none has reported in this term or, as far as the Node shows, before. */
-  | { state: 'absent' };
+  | { state: 'absent' }
+  /** No node has an agent, as configured. */
+  | { state: 'none' };
 
 /** What decides how well a node is heard in one term. Times are monotonic milliseconds. */
 export type Presence = {

@@ -37,7 +37,8 @@ export type ReportsTls = {
  */
 export async function prepareReportsTls(options: ReportsTlsOptions): Promise<ReportsTls | undefined> {
   const { config, environment, signal } = options;
-  if (config.tls === 'off' || config.reportsListen === 'off') return undefined;
+  const isUsed = config.schedulerTls === 'on' || (config.agents && config.reportsListen !== 'off');
+  if (config.tls === 'off' || !isUsed) return undefined;
   const certificates = new CertificateHolder();
   const { tlsCertFile: certFile, tlsKeyFile: keyFile } = config;
   if (certFile !== undefined && keyFile !== undefined) {

@@ -17,6 +17,7 @@ export const SLICES = '/apis/resource.k8s.io/v1/resourceslices';
 export const NODE_FEATURES = '/apis/nfd.k8s-sigs.io/v1alpha1/nodefeatures';
 
 export const CONFIG: WatchOptions['config'] = {
+  agents: true,
   gitpod: true,
   namespace: 'gitpod',
   placing: {

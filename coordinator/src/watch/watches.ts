@@ -138,7 +138,10 @@ export class HoldWatches {
 }
 
 export type WatchOptions = {
-  config: Pick<CoordinatorConfig, 'gitpod' | 'namespace' | 'placing' | 'poolNamespace' | 'agentServiceAccount'>;
+  config: Pick<
+    CoordinatorConfig,
+    'agents' | 'gitpod' | 'namespace' | 'placing' | 'poolNamespace' | 'agentServiceAccount'
+  >;
   client: KubeClient;
   fleet: Fleet;
   /** The services whose evidence is watched. */
@@ -202,7 +205,7 @@ export function createWatches(options: WatchOptions): Watches {
     onRecovered,
     ...shared
   } = options;
-  const { gitpod, namespace, poolNamespace, agentServiceAccount, placing } = config;
+  const { agents, gitpod, namespace, poolNamespace, agentServiceAccount, placing } = config;
   const { podSelector } = placing;
   const [, , agentNamespace = '', agentAccount = ''] = agentServiceAccount.split(':');
   const nodes = createReflector({
@@ -213,14 +216,16 @@ export function createWatches(options: WatchOptions): Watches {
     transform: (raw) => fleet.observe(raw),
     onRecovered,
   });
-  const agentPods = createReflector({
-    ...shared,
-    ...watchOf(WATCHED.pods, agentNamespace),
-    fieldSelector: `spec.serviceAccountName=${agentAccount}`,
-    handlers: fleet.agentPodHandlers,
-    transform: (raw) => observePod(raw as Pod),
-  });
-  const reflectors: Record<string, Reflector> = { nodes, 'agent pods': agentPods };
+  const agentPods =
+    agents &&
+    createReflector({
+      ...shared,
+      ...watchOf(WATCHED.pods, agentNamespace),
+      fieldSelector: `spec.serviceAccountName=${agentAccount}`,
+      handlers: fleet.agentPodHandlers,
+      transform: (raw) => observePod(raw as Pod),
+    });
+  const reflectors: Record<string, Reflector> = { nodes, ...(agentPods ? { 'agent pods': agentPods } : {}) };
   // What these say is for labels of pools, and for one annotation; all else goes on without them.
   const poolLabels = POOL_LABEL_KINDS.map((kind): [string, Reflector] => {
     const watched = POOL_LABEL_RESOURCES[kind];
@@ -297,7 +302,7 @@ export function createWatches(options: WatchOptions): Watches {
       askedByRules = { ...(usesDra ? { slices: [] } : {}), ...(nfdNames.length > 0 ? { nodeFeatures: nfdNames } : {}) };
       wantOnDemand();
     },
-    silentMs: () => Math.max(nodes.silentMs(), agentPods.silentMs()),
+    silentMs: () => Math.max(nodes.silentMs(), agentPods ? agentPods.silentMs() : 0),
     servicesChanged: () => {
       ofServices.update();
       wantOnDemand();

@@ -29,6 +29,7 @@ async function look() {
   const countOf = (...states) => nodes.reduce((sum, { state, count }) => sum + (states.includes(state) ? count : 0), 0);
   const says = `a coordinator leads; agents of nodes: ${nodes.map(({ state, count }) => `${count} ${state}`).join(', ') || 'none yet'}`;
   const [heard, missing] = [countOf('fresh'), countOf('silent', 'unheard')];
+  if (nodes.length > 0 && nodes.every(({ state }) => state === 'none')) return { works: true, says: 'a coordinator leads, without agents' };
   return { works: heard > 0 && missing <= SILENT_SHARE * (heard + missing), says };
 }
 

@@ -9,6 +9,7 @@
 
 {{- define "rollcall.coordinator.config" -}}
 {{- $config := merge (dict) .Values.coordinator.config (include "rollcall.gitpod" . | fromYaml) -}}
+{{- if not .Values.agent.enabled }}{{ $_ := set $config "agents" false }}{{ end -}}
 {{- $_ := set $config "reportsListen" (include "rollcall.listen" (list . 8443)) -}}
 {{- $_ := set $config "listen" (include "rollcall.listen" (list . 8086)) -}}
 {{- $_ := set $config "leaseName" .Values.leaseName -}}
@@ -43,7 +44,7 @@
 {{- /* ConfigMaps with rule files, by the prefix of the labels. */}}
 {{- define "rollcall.rules.configMaps" -}}
 {{- $found := dict -}}
-{{- if .Values.rules.accelerators }}{{ $_ := set $found "accelerators" "rollcall-accelerator-rules" }}{{ end -}}
+{{- if and .Values.agent.enabled .Values.rules.accelerators }}{{ $_ := set $found "accelerators" "rollcall-accelerator-rules" }}{{ end -}}
 {{- range $prefix := keys .Values.rules.files -}}
 {{- if hasKey $found $prefix }}{{ fail (printf "rules.files: there are rules of %s already" $prefix) }}{{ end -}}
 {{- $_ := set $found $prefix (printf "rollcall-rules-%s" $prefix) -}}

@@ -2,7 +2,7 @@
 
 {{- /* The namespaces in which pods are watched; "*" for all of them. */}}
 {{- define "rollcall.watchNamespaces" -}}
-{{- $namespaces := concat (list .Release.Namespace) .Values.watchNamespaces -}}
+{{- $namespaces := concat (ternary (list .Release.Namespace) (list) .Values.agent.enabled) .Values.watchNamespaces -}}
 {{- if .Values.gitpod.enabled }}{{ $namespaces = append $namespaces (include "rollcall.gitpod.namespace" .) }}{{ end -}}
 {{- /* Where the pods are that the scheduler extender places. */}}
 {{- $config := .Values.coordinator.config -}}
@@ -88,6 +88,9 @@
 {{- range $kind, $settings := omit $check "place" "pods" -}}
 {{- if kindIs "map" $settings -}}
 {{- $field := printf "%s.%s.%s" $place $check.place $kind -}}
+{{- if not (or $root.Values.agent.enabled (has $kind (include "rollcall.source.agentlessKinds" $root | fromJsonArray))) -}}
+{{- fail (printf "%s: needs an agent on each node: set agent.enabled, or use checks of the kinds %s" $field (join ", " (include "rollcall.source.agentlessKinds" $root | fromJsonArray))) -}}
+{{- end -}}
 {{- if and (eq ($settings.host | default "") "Loopback") (not $root.Values.agent.hostNetwork) -}}
 {{- fail (printf "%s.host: Loopback is the loopback of the agent's own pod: set agent.hostNetwork, or leave host out" $field) -}}
 {{- end -}}

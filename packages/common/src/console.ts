@@ -6,8 +6,11 @@ import type { DeviceReport } from './report.ts';
 /** Whether a service is ready on a node; `unknown` while that is not known, so that keys stay as they are. */
 export type ServiceState = 'ready' | 'not-ready' | 'unknown';
 
-/** How well the agent of a node is heard. `unheard`: not yet since this coordinator began to lead. */
-export type AgentState = 'fresh' | 'leaving' | 'unheard' | 'silent' | 'absent';
+/**
+ * How well the agent of a node is heard. `unheard`: not yet since this coordinator began to lead. `none`: agents are
+ * switched off.
+ */
+export type AgentState = 'fresh' | 'leaving' | 'unheard' | 'silent' | 'absent' | 'none';
 
 export type KeyKind = 'label' | 'annotation' | 'taint' | 'condition';
 

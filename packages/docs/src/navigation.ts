@@ -13,6 +13,7 @@ const SECTIONS = [
     pages: [
       'install',
       'services',
+      'without-agents',
       'file-system-mount',
       'gates',
       'startup-taint',

@@ -29,6 +29,7 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
   });
   const watches = createWatches({
     config: {
+      agents: true,
       gitpod: true,
       namespace: 'default',
       placing: { namespace: 'default', podSelector: undefined, services: undefined, nodeSelector: undefined },

@@ -32,6 +32,10 @@ export const AGENT_V8_FLAGS: readonly string[] = [
 const AGENT_COMMAND = ['/nodejs/bin/node', ...AGENT_V8_FLAGS, '/app/agent/main.js'];
 
 export const AGENT_VALUES = section('The agent, on every node.', {
+  enabled: flag(
+    'Install agents. With false, the coordinator takes no reports, sets no labels of hardware and facts, and does not accept a NodeService with a check that needs an agent.',
+    true,
+  ),
   command: leaf('Command of the container. The flags of V8 reduce its memory.', COMMAND, AGENT_COMMAND),
   config: configuration(
     'AgentConfiguration. Without any setting, the agent needs no configuration file, and no parser in its memory.',

@@ -16,6 +16,7 @@ export const SET_BY_CHART = {
     ...[
       'kubeconfig',
       'master',
+      'agents',
       'gitpod',
       'labelDir',
       'rulesAllowedPrefixes',

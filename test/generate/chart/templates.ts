@@ -1,3 +1,4 @@
+import { CHECK_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import {
   KNOWN_TAINT_PREFIXES,
   notReadyTaint,
@@ -93,7 +94,7 @@ export function chartTemplates(): Record<string, string> {
     },
     'coordinator/accelerator-rules.yaml': {
       manifest: acceleratorRulesConfigMap(SETTINGS.namespace),
-      condition: '.Values.rules.accelerators',
+      condition: 'and .Values.agent.enabled .Values.rules.accelerators',
       labels: OF_COORDINATOR,
     },
     ...monitoringDrafts(SETTINGS.namespace, word('interval'), word('relabelings'), {
@@ -173,6 +174,7 @@ function sourceHelpers(): string {
     readyLabel: readyLabel('%s', '%s'),
     notReadyTaint: notReadyTaint('%s'),
     gateSelector: GATE_SELECTOR,
+    agentlessKinds: Object.keys(CHECK_KINDS).filter((kind) => CHECK_KINDS[kind]?.voucher !== 'agent'),
     watchRoles: watchRoles(),
     watchTerms: watchTerms(),
     watchKinds: watchKinds(),

@@ -31,7 +31,7 @@ export function ownRightsBlock(): GeneratedBlock {
     name: 'own',
     content: [
       ...lines(undefined),
-      '  {{- if not .Values.tls.secretName }}',
+      '  {{- if and (not .Values.tls.secretName) (or .Values.agent.enabled .Values.scheduler.enabled) }}',
       ...lines('not tls.secretName'),
       '  {{- end }}',
     ].join('\n'),

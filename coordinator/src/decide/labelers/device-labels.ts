@@ -90,6 +90,8 @@ function farewell(
 ): Pick<Claim, 'stance' | 'reason' | 'cause'> {
   const configured = node.machine && configuredAway(node, node.machine.devices, key, grammar);
   if (configured !== undefined) return { stance: 'absent', reason: configured, cause: 'configuration' };
+  if (node.freshness.state === 'none')
+    return { stance: 'absent', reason: '--agents=false leaves it out', cause: 'configuration' };
   const stand = standOf(node, key);
   return { ...stand, cause: stand.stance === 'keep' ? 'unknown' : 'agent' };
 }

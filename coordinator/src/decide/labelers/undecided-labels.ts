@@ -26,7 +26,7 @@ export function undecidedByAgent(
 ): Undecided {
   const unread = machine?.unread ?? [];
   if (machine && unread.length === 0) return NOTHING_UNDECIDED;
-  const isShared = freshness.state !== 'absent';
+  const isShared = freshness.state !== 'absent' && freshness.state !== 'none';
   const isOver = (isDenied: boolean) => !isShared && !isDenied;
   const doubtOf = (source: string) => {
     if (!machine) return NO_AGENT;
@@ -68,6 +68,8 @@ export function undecidedLabels(
   rules: (() => Rules) | undefined,
 ): (node: NodeSnapshot) => UndecidedLabel {
   return (node) => {
+    // No label of an agent comes.
+    if (node.freshness.state === 'none') return () => undefined;
     const byAgent = undecidedByAgent(node, factLabels);
     let unknown: ReadonlyMap<string, string> | undefined;
     return (key) => {

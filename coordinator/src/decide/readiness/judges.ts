@@ -127,6 +127,7 @@ function problemOf({ terminating, ready }: ObservedPod): string {
 /** What follows for all that only an agent sees, if none is heard. */
 function unheardVerdict(freshness: NodeSnapshot['freshness']): Verdict | undefined {
   switch (freshness.state) {
+    case 'none':
     case 'absent':
       return { ...SILENT, reason: 'no agent is on the node, and none has reported' };
     case 'unheard':

@@ -125,7 +125,8 @@ export class ReadinessTracker {
     const memories = this.#memories.get(record)?.byName;
     const started = startedServices(snapshot);
     // On a node without an agent, no label of an agent comes.
-    const isAgentless = snapshot.freshness.state === 'absent' && !snapshot.machine;
+    const { state } = snapshot.freshness;
+    const isAgentless = state === 'none' || (state === 'absent' && !snapshot.machine);
     const undecided = (!isAgentless && this.#options.undecided?.(snapshot)) || (() => undefined);
     const judgements: Judgement[] = [];
     for (const service of this.#options.services()) {

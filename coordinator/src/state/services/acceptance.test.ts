@@ -28,6 +28,7 @@ const OPTIONS: AcceptanceOptions = {
   allowNoExecute: false,
   conditions: true,
   allowedConditions: [],
+  agents: true,
   agentProbesPerSecond: 1000,
   impliedBy: () => new Set(),
   claims: () => NO_CLAIMS,

@@ -19,6 +19,7 @@ import {
   conditionChecksOf,
   dependsOnStart,
   type PublishedKey as Key,
+  kindOf,
   podsChecksOf,
   probeChecksOf,
   publishedKeys,
@@ -150,6 +151,8 @@ export type AcceptanceOptions = {
   /** Conditions that they may publish although Karpenter replaces nodes for them. */
   allowedConditions: readonly string[];
   /** Probes that the agent of one node may make in a second. */
+  /** Whether nodes have agents. */
+  agents: boolean;
   agentProbesPerSecond: number;
   /** Labels that rules imply where these are there. */
   impliedBy: (labels: readonly string[]) => ReadonlySet<string>;
@@ -208,6 +211,7 @@ export function* acceptanceOf(
       unknownDevice(service) ??
       unclearPods(service) ??
       kubeletCondition(service) ??
+      withoutAgents(service, options) ??
       (names.has(service.name) ? nameTaken(service) : undefined) ??
       nameTooLong(service) ??
       noExecute(service, options) ??
@@ -305,6 +309,17 @@ function invalidChecks(checks: readonly ServiceCheck[], most = CHECKS.maxItems):
 function unknownDevice(service: Service): Refusal | undefined {
   for (const check of singleChecksOf(service)) {
     if (check.kind !== 'device') continue;
+function withoutAgents(service: Service, { agents }: AcceptanceOptions): Refusal | undefined {
+  const check = agents ? undefined : singleChecksOf(service).find((each) => kindOf(each)?.voucher === 'agent');
+  if (!check) return undefined;
+  const cure =
+    'set --agents (agent.enabled in the chart), or use checks that the coordinator makes: pods, csiNode, condition, resource, dra';
+  return {
+    reason: 'NoAgents',
+    message: `The check ${check.name} needs an agent on each node, and there are none: ${cure}`,
+  };
+}
+
     const { name } = check.settings;
     if (isDeviceId(name) || ACCELERATORS.some((accelerator) => accelerator.name === name)) continue;
     const message = `The check ${check.name} asks for ${name}, which is not a device that rollcall knows: use the NAME of a label device.rollcall.dev/NAME, gpu, or an id such as pci:15b3:101e`;

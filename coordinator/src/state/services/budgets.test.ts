@@ -19,6 +19,7 @@ const OPTIONS: AcceptanceOptions = {
   allowNoExecute: false,
   conditions: true,
   allowedConditions: [],
+  agents: true,
   agentProbesPerSecond: 50,
   impliedBy: () => new Set(),
   claims: () => NO_CLAIMS,

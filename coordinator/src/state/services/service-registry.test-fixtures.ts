@@ -39,6 +39,7 @@ export function stage(builtIn: readonly Service[] = []) {
     allowNoExecute: false,
     conditions: true,
     allowedConditions: [],
+    agents: true,
     agentProbesPerSecond: 50,
     impliedBy: () => new Set(),
     claims: () => NO_CLAIMS,

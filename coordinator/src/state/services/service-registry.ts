@@ -87,6 +87,10 @@ export class ServiceRegistry {
     return [...this.#objects.values()];
   }
 
+  object(name: string): ObservedNodeService | undefined {
+    return this.#objects.get(name);
+  }
+
   /** Whether it is known if the object is accepted: one that has just been changed is not evaluated yet. */
   isJudged(object: ObservedNodeService): boolean {
     return this.#refusals.has(object);

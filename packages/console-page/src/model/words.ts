@@ -25,6 +25,7 @@ export const AGENT_WORDS: Readonly<Record<AgentState, string>> = {
   unheard: 'not heard yet since this leader began',
   silent: 'silent',
   absent: 'never heard',
+  none: 'switched off',
 };
 
 /** Why a Node said what was not so: in a word, and in a sentence. */
@@ -68,7 +69,7 @@ export function nodeSentence(node: NodeSummary): string {
   const { starting = [], lifecycle = [] } = node;
   if (starting.length > 0) parts.push(`never ready yet: ${starting.map(({ service }) => service).join(', ')}`);
   if (lifecycle.length > 0) parts.push(lifecycle.join(', '));
-  if (node.agent !== 'fresh') parts.push(`agent ${AGENT_WORDS[node.agent]}`);
+  if (node.agent !== 'fresh' && node.agent !== 'none') parts.push(`agent ${AGENT_WORDS[node.agent]}`);
   if (node.guard !== undefined) parts.push(`guard over ${node.guard}`);
   if (node.contested.length > 0) parts.push(`${plural(node.contested.length, 'contested key')}`);
   if (node.skipped.length > 0) parts.push(`${plural(node.skipped.length, 'key')} left to another owner`);

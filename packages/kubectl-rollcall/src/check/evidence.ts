@@ -38,6 +38,11 @@ export function orWhenMissing<T>(read: Read<T>, other: T): T {
   return 'missing' in read && read.missing ? other : known(read);
 }
 
+/** Whether agents are to run on the nodes, by the configuration of the coordinator. */
+export function hasAgents(config: Evidence['config']): boolean {
+  return !('value' in config) || config.value['agents'] !== false;
+}
+
 /** A right in the words of RBAC. */
 export type Right = {
   verb: string;

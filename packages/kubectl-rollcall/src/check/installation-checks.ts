@@ -4,17 +4,17 @@ import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
 import { duration } from '../text/duration.ts';
 import { type Check, result } from './check.ts';
-import { COMPONENT, known, orWhenMissing, podsOf } from './evidence.ts';
+import { COMPONENT, hasAgents, known, orWhenMissing, podsOf } from './evidence.ts';
 import type { PodObject, Taint, Toleration, Workload } from './objects.ts';
 
 /** Whether rollcall is where it is looked for. */
-export const isInstalled: Check = ({ coordinator, agent, namespace }) => {
+export const isInstalled: Check = ({ coordinator, agent, config, namespace }) => {
   const findings: Finding[] = [];
   const cure = `use -n to name the namespace of rollcall, or install it: helm install rollcall deploy/chart -n ${namespace} --create-namespace`;
   const there = <T>(read: { value: T } | { missing: boolean; problem: string }) => !('missing' in read && read.missing);
   if (!there(coordinator))
     findings.push({ severity: 'fail', text: `There is no Deployment ${namespace}/rollcall-coordinator`, cure });
-  if (!there(agent))
+  if (!there(agent) && hasAgents(config))
     findings.push({ severity: 'fail', text: `There is no DaemonSet ${namespace}/rollcall-agent`, cure });
   if (findings.length > 0) return { findings };
   const ready = known(coordinator).status?.readyReplicas ?? 0;

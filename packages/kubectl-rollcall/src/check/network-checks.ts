@@ -1,12 +1,13 @@
 import type { Finding } from '../findings.ts';
 import { listed } from '../text/count.ts';
 import { type Check, result } from './check.ts';
-import { known, podsOf } from './evidence.ts';
+import { hasAgents, known, podsOf } from './evidence.ts';
 import type { NetworkPolicy, PodObject, Requirement } from './objects.ts';
 
 const REPORTS_PORT = 8443;
 
 export const networkOpen: Check = (evidence) => {
+  if (!hasAgents(evidence.config)) return { findings: [] };
   const policies = known(evidence.networkPolicies);
   const findings = [
     ...blocked(policies, podsOf(evidence, 'coordinator'), 'Ingress'),

@@ -5,7 +5,7 @@ import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
 import { type Check, result } from './check.ts';
 import { missingRights } from './cluster-checks.ts';
-import { type Evidence, orWhenMissing, type Right } from './evidence.ts';
+import { type Evidence, hasAgents, orWhenMissing, type Right } from './evidence.ts';
 import type { NodeServiceCheck, Workload } from './objects.ts';
 
 const RESOURCES = Object.values<WatchedResource>(WATCHED);
@@ -48,10 +48,10 @@ function rightsOf({ namespace, config, crds }: Evidence): Right[] {
     ...['default', namespace].flatMap((each) =>
       all(['create', 'patch'], { group: '', resource: 'events', namespace: each }),
     ),
-    ...all(['create'], { group: 'authentication.k8s.io', resource: 'tokenreviews' }),
+    ...(hasAgents(config) ? all(['create'], { group: 'authentication.k8s.io', resource: 'tokenreviews' }) : []),
     ...all(OF_LEASE, { group: 'coordination.k8s.io', resource: 'leases', name: leaseNameOf(settings), namespace }),
     // With certificate files, another program maintains the certificate.
-    ...(tlsCertFile === undefined
+    ...(tlsCertFile === undefined && hasAgents(config)
       ? [
           ...all(BY_NAME, { group: '', resource: 'secrets', name: 'rollcall-coordinator-tls', namespace }),
           ...all(BY_NAME, { group: '', resource: 'configmaps', name: 'rollcall-coordinator-ca', namespace }),
@@ -99,7 +99,11 @@ function podRightsOf({ namespace, config, nodeServices }: Evidence): Right[] {
   const ofServices = checksOf(nodeServices).flatMap(
     ({ pods, condition }) => pods?.namespace ?? condition?.reporter?.namespace ?? [],
   );
-  const namespaces = new Set([namespace, ...(gitpod === false ? [] : [String(ofGitpod)]), ...ofServices]);
+  const namespaces = new Set([
+    ...(hasAgents(config) ? [namespace] : []),
+    ...(gitpod === false ? [] : [String(ofGitpod)]),
+    ...ofServices,
+  ]);
   return [...namespaces].flatMap((each) => all(WATCHED.pods.verbs, { group: '', resource: 'pods', namespace: each }));
 }
 

@@ -23,6 +23,7 @@ const AGENT_WORDS = {
   unheard: 'not reporting yet',
   silent: 'silent',
   absent: 'missing',
+  none: 'switched off',
 } as const;
 
 /** The answer first, then what is to be done, then the figures. */

@@ -13,7 +13,7 @@ export const LEADER_ALERTS: readonly Alert[] = [
     name: 'RollcallNotScraped',
     expr:
       'label_replace(absent(rollcall_coordinator_build_info), "program", "coordinator", "", "")\n' +
-      'or label_replace(absent(rollcall_agent_build_info), "program", "agent", "", "")',
+      'or label_replace(absent(rollcall_agent_build_info) unless on () rollcall_coordinator_nodes{state="none"}, "program", "agent", "", "")',
     for: '5m',
     severity: 'critical',
     summary: 'Prometheus gets no metrics of a program of rollcall',
@@ -29,6 +29,25 @@ export const LEADER_ALERTS: readonly Alert[] = [
             says: 'There are no metrics of any coordinator: it does not run, or is not scraped.',
           },
         ],
+      },
+      {
+        name: 'a coordinator without agents',
+        series: { [`rollcall_coordinator_build_info${REPLICA_0}`]: '1+0x10' },
+        after: '6m',
+        fires: [
+          {
+            labels: { program: 'agent' },
+            says: 'There are no metrics of any agent: it does not run, or is not scraped.',
+          },
+        ],
+      },
+      {
+        name: 'agents are switched off',
+        series: {
+          [`rollcall_coordinator_build_info${REPLICA_0}`]: '1+0x10',
+          [`rollcall_coordinator_nodes${REPLICA_0.replace('}', ',state="none"}')}`]: '2+0x10',
+        },
+        after: '6m',
       },
       {
         name: 'both are there',
