@@ -28,6 +28,7 @@ export function registerCoordinatorMetrics(registry: Registry): void {
     ruleProblems: () => 0,
     serviceNodes: () => new Map(),
     nodeServices: () => [],
+    isDryRun: () => false,
   });
   registerLedgerMetric(registry, () => []);
   registerGateMetric(registry);

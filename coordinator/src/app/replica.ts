@@ -272,6 +272,7 @@ export async function createReplica(context: ReplicaContext) {
     heldBack: () => (leadershipState.leads() ? evaluator.heldBackCount : 0),
     guards: () => (leadershipState.leads() ? evaluator.guards() : []),
     ruleProblems: () => rules?.problems().length ?? 0,
+    isDryRun: (name) => serviceRegistry.object(name)?.service.dryRun !== undefined,
     serviceNodes: () => (leadershipState.leads() ? evaluator.tally.counts : new Map()),
     nodeServices: () =>
       (leadershipState.leads() ? serviceRegistry.objects() : [])

@@ -25,7 +25,10 @@ export type Service = {
   mode: 'Continuous' | 'Startup';
   /** Time from the creation of a node after which the service, if it was never ready there, has failed to start. */
   startupDeadlineMs?: number;
+  /** Nothing in a dry run. */
   publish: Publication;
+  /** In a dry run, what it would publish. */
+  dryRun?: Publication;
   origin: ServiceOrigin;
 };
 
@@ -107,6 +110,12 @@ export function publishedKeys({ publish: { label, taint, condition } }: Pick<Ser
   if (taint) keys.push({ kind: 'taint', key: taint.key });
   if (condition !== undefined) keys.push({ kind: 'condition', key: condition });
   return keys;
+}
+
+/** A service as it is without a dry run. */
+export function withoutDryRun(service: Service): Service {
+  const { dryRun, ...others } = service;
+  return dryRun ? { ...others, publish: dryRun } : service;
 }
 
 /** The same for one key, without a list. */

@@ -12,6 +12,8 @@ export type FleetSources = {
   /** By service: Gitpod's two, and the NodeServices that are in force. */
   serviceNodes: () => ReadonlyMap<string, Readonly<Record<'ready' | 'not-ready' | 'unknown', number>>>;
   nodeServices: () => readonly { name: string; isInForce: boolean }[];
+  /** Whether a service is a dry run. */
+  isDryRun: (service: string) => boolean;
 };
 
 /** Counts the startup gates that were opened. Registers it; once for a registry. */
@@ -30,6 +32,7 @@ export function registerGateMetric(registry: Registry): (outcome: 'complete' | '
 /** What is known about the nodes, as gauges. Registers them; once for a registry. */
 export function registerFleetMetrics(registry: Registry, sources: FleetSources): void {
   const registers = [registry];
+  const dryRun = (service: string) => (sources.isDryRun(service) ? { dry_run: 'true' } : {});
   new Gauge({
     name: 'rollcall_coordinator_nodes',
     help: 'Nodes by the state of their agent, on the leader: fresh, leaving, unheard (no report to this leader yet), silent, absent, maintenance (silent or absent, on a node that is drained, shut down or in maintenance by its conditions), or none where agents are switched off.',
@@ -77,24 +80,25 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
   });
   new Gauge({
     name: 'rollcall_coordinator_service_nodes',
-    help: 'Nodes that a service is for, by the state of the service there, on the leader: ready, not-ready, unknown.',
-    labelNames: ['service', 'state'],
+    help: 'Nodes that a service is for, by the state of the service there, on the leader: ready, not-ready, unknown. dry_run is true for a NodeService with spec.dryRun, and not set for others.',
+    labelNames: ['service', 'state', 'dry_run'],
     registers,
     collect() {
       this.reset();
       for (const [service, counts] of sources.serviceNodes()) {
-        for (const [state, count] of Object.entries(counts)) this.set({ service, state }, count);
+        for (const [state, count] of Object.entries(counts)) this.set({ service, state, ...dryRun(service) }, count);
       }
     },
   });
   new Gauge({
     name: 'rollcall_coordinator_service_in_force',
     help: 'Whether a NodeService is in force (1) or not (0), on the leader; its condition Ready has the reason.',
-    labelNames: ['service'],
+    labelNames: ['service', 'dry_run'],
     registers,
     collect() {
       this.reset();
-      for (const { name, isInForce } of sources.nodeServices()) this.set({ service: name }, isInForce ? 1 : 0);
+      for (const { name, isInForce } of sources.nodeServices())
+        this.set({ service: name, ...dryRun(name) }, isInForce ? 1 : 0);
     },
   });
 }

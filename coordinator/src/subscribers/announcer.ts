@@ -62,6 +62,7 @@ export class Announcer {
     this.#started.set(record, started);
     const news = { ready: [] as string[], notReady: [] as string[] };
     for (const service of services()) {
+      if (service.dryRun) continue;
       const ready = shownReady(observed, service);
       const before = told.get(service.name);
       const evidence = evaluated.readiness.get(service.name);
@@ -89,6 +90,7 @@ export class Announcer {
 
   /** A service comes and goes, and is held back. */
   heldBack(node: NodeSnapshot, service: Service): void {
+    if (service.dryRun) return;
     // Without count and time, so that it is the same Event each time; the console has them.
     const message = `${service.name} became not ready too often in 5 minutes and is held back: it counts as not ready for a while`;
     this.#options.record({ subject: nodeSubject(node), type: 'Warning', reason: 'ServiceHeldBack', message });
@@ -97,6 +99,7 @@ export class Announcer {
   /** A service was never ready on a node, and its startup deadline is over. */
   late(node: EvaluatedNode, service: Service): void {
     const { record, metrics } = this.#options;
+    if (service.dryRun) return;
     metrics.late(service.name);
     const seconds = (service.startupDeadlineMs ?? 0) / 1000;
     const reason = node.readiness.get(service.name)?.reason ?? '';

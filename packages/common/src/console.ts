@@ -48,6 +48,8 @@ export type NodeSummary = {
   agentVersion?: string;
   /** The services that the node is for, by name. */
   services: Readonly<Record<string, ServiceState>>;
+  /** Those whose NodeService is a dry run, which nothing else in this document is about; absent where there are none. */
+  dryRun?: Readonly<Record<string, ServiceState>>;
   /** Services that came and went too often, and count as not ready for a while. */
   heldBack: readonly string[];
   /** Conditions about drains, maintenance and shutdown that are True; absent where none is, or conditions are not watched. */
@@ -128,7 +130,9 @@ export type ServiceDocument = {
   /** Why it is not, or why a built-in service does not publish all of its keys. */
   problem?: { reason: string; message: string };
   mode: 'Continuous' | 'Startup';
-  /** What nodes show of it. */
+  /** Nothing is written to nodes. */
+  dryRun?: true;
+  /** What nodes show of it; in a dry run, what they would show. */
   publish: { label?: string; taint?: string; condition?: string };
   /** What has to be so for it to be ready, each as a clause. */
   checks: readonly { name: string; what: string }[];
@@ -247,6 +251,8 @@ export type AcceleratorDocument = {
 
 export type NodeServiceDocument = {
   name: string;
+  /** Nothing is written for it. */
+  dryRun?: true | undefined;
   /** Absent where the node is not for the service. */
   state?: ServiceState | undefined;
   since?: string | undefined;

@@ -68,6 +68,7 @@ const columns = [
     'Why the service is not in force, or not ready on nodes.',
     1,
   ),
+  column('Dry-Run', 'boolean', '.spec.dryRun', 'Whether nothing is written to nodes.', 1),
   column('Age', 'date', '.metadata.creationTimestamp', 'Time since the creation of the object.'),
 ];
 

@@ -8,6 +8,7 @@ import type {
   PlannedNode,
   ReplicaDocument,
   ServiceDocument,
+  ServiceState,
 } from '@rollcall/common/console.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { VERSION } from '@rollcall/common/version.ts';
@@ -18,7 +19,7 @@ import { entryKey } from '../../decide/intent/intent.ts';
 import { parseManagedLabels } from '../../decide/labelers/pool-keys.ts';
 import type { ServiceTally } from '../../decide/service-tally.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../../model/config.ts';
-import type { SeenCheck, Service, ServiceCheck } from '../../model/services.ts';
+import { type SeenCheck, type Service, type ServiceCheck, withoutDryRun } from '../../model/services.ts';
 import { lifecycleOf } from '../../state/observed-conditions.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import type { LeadershipState } from '../../term/leadership-state.ts';
@@ -34,10 +35,12 @@ export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | und
   const keysOf = (isContested: boolean) =>
     skipped.flatMap(({ cause, key }) => ((cause === 'contested') === isContested ? key : []));
   const { pool, freshness, agentVersion } = evaluated;
-  const readiness = [...evaluated.readiness];
+  const dryRuns = new Set(decision.judgements.flatMap(({ service }) => (service.dryRun ? service.name : [])));
+  const readiness = [...evaluated.readiness].filter(([service]) => !dryRuns.has(service));
+  const dry = [...evaluated.readiness].filter(([service]) => dryRuns.has(service));
   const lifecycle = lifecycleOf(evaluated);
   const starting = decision.judgements.flatMap(({ service, shown }) => {
-    const document = startingDocument(service, evaluated);
+    const document = service.dryRun ? undefined : startingDocument(service, evaluated);
     const checks = shown.checks?.flatMap((check) => (check.state === 'ready' ? [] : check.name)) ?? [];
     return document ? [{ service: service.name, checks, ...document }] : [];
   });
@@ -47,7 +50,8 @@ export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | und
     agent: freshness.state,
     ...(freshness.state === 'silent' && freshness.guard !== undefined ? { guard: freshness.guard } : {}),
     ...(agentVersion ? { agentVersion } : {}),
-    services: Object.fromEntries(readiness.map(([service, { state }]) => [service, state])),
+    services: statesOf(readiness),
+    ...(dry.length > 0 ? { dryRun: statesOf(dry) } : {}),
     heldBack: readiness.filter(([, { damping }]) => damping).map(([service]) => service),
     ...(lifecycle.length > 0 ? { lifecycle } : {}),
     ...(starting.length > 0 ? { starting } : {}),
@@ -56,6 +60,10 @@ export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | und
     ...leftOn(decision),
     pending: nodes.planOf(decision) !== undefined,
   };
+}
+
+function statesOf(readiness: readonly [string, { state: ServiceState }][]): Record<string, ServiceState> {
+  return Object.fromEntries(readiness.map(([service, { state }]) => [service, state]));
 }
 
 function leftOn({ intent }: Partial<Pick<Decision, 'intent'>>): Pick<NodeSummary, 'left'> {
@@ -123,8 +131,8 @@ export function serviceDocuments(serviceRegistry: ServiceRegistry, tally: Servic
 }
 
 function serviceDocument(service: Service, tally: ServiceTally): ServiceDocument {
-  const { name, mode, publish, origin } = service;
-  const { label, taint, condition } = publish;
+  const { name, mode, origin, dryRun } = service;
+  const { label, taint, condition } = withoutDryRun(service).publish;
   const { ready, 'not-ready': notReady, unknown } = tally.count(name);
   const commonest = tally.commonest(name);
   return {
@@ -132,6 +140,7 @@ function serviceDocument(service: Service, tally: ServiceTally): ServiceDocument
     origin: origin.kind === 'built-in' ? 'built-in' : 'NodeService',
     accepted: true,
     mode,
+    ...(dryRun ? { dryRun: true as const } : {}),
     publish: {
       ...(label === undefined ? {} : { label }),
       ...(taint ? { taint: taint.key } : {}),

@@ -77,6 +77,7 @@ function serviceDocument(service: Service, evaluated: EvaluatedNode): NodeServic
   const shown = readiness.get(name);
   return {
     name,
+    dryRun: service.dryRun && true,
     state: shown?.state,
     since: shown && rfc3339(shown.sinceMs),
     reason: shown?.reason,

@@ -57,7 +57,7 @@ function claimOf(
 }
 
 function reasonOf(origin: Origin): string {
-  if (origin.startsWith('service:')) return 'the service that published it no longer exists';
+  if (origin.startsWith('service:')) return 'no service publishes it any more';
   if (origin === 'gitpod') return 'the flags of Gitpod no longer ask for it';
   return origin === 'fact' ? '--fact-labels no longer names it' : NOTHING_ASKS;
 }

@@ -28,8 +28,8 @@ export function servicesStartedLabeler({ services, serviceUids }: ServicesStarte
       const before = startedServices(node);
       const started = new Map<string, string>();
       for (const service of services()) {
-        const { name, origin } = service;
-        if (origin.kind !== 'object') continue;
+        const { name, origin, dryRun } = service;
+        if (origin.kind !== 'object' || dryRun) continue;
         const isReady = node.readiness.get(name)?.state === 'ready';
         if (wasReady(service, before)) started.set(name, before.get(name) ?? '');
         else if (isReady) started.set(name, startText(origin));

@@ -28,6 +28,7 @@ import {
   type ServiceCheck,
   type ServiceProbe,
   singleChecksOf,
+  withoutDryRun,
 } from '../../model/services.ts';
 import { NodeBudgets, type Refusal } from './budgets.ts';
 import type { ObservedNodeService } from './node-service.ts';
@@ -150,9 +151,9 @@ export type AcceptanceOptions = {
   conditions: boolean;
   /** Conditions that they may publish although Karpenter replaces nodes for them. */
   allowedConditions: readonly string[];
-  /** Probes that the agent of one node may make in a second. */
   /** Whether nodes have agents. */
   agents: boolean;
+  /** Probes that the agent of one node may make in a second. */
   agentProbesPerSecond: number;
   /** Labels that rules imply where these are there. */
   impliedBy: (labels: readonly string[]) => ReadonlySet<string>;
@@ -205,22 +206,24 @@ export function* acceptanceOf(
   for (const object of objects.toSorted(byAge)) {
     yield;
     const { service } = object;
+    // A dry run is judged as it would be without, but that it takes nothing from others, and others nothing from it.
+    const wanted = withoutDryRun(service);
     const refusal =
       unknownField(object) ??
       invalidChecks(service.checks) ??
+      withoutAgents(service, options) ??
       unknownDevice(service) ??
       unclearPods(service) ??
       kubeletCondition(service) ??
-      withoutAgents(service, options) ??
       (names.has(service.name) ? nameTaken(service) : undefined) ??
-      nameTooLong(service) ??
-      noExecute(service, options) ??
-      withoutConditions(service, options) ??
+      nameTooLong(wanted) ??
+      noExecute(wanted, options) ??
+      withoutConditions(wanted, options) ??
       firstOf(publishedKeys(service).filter(isOfBuiltIn), (key) => keyTaken(key, service)) ??
-      firstOf(publishedKeys(service), (key) => refusalOfKey(key, options)) ??
+      firstOf(publishedKeys(wanted), (key) => refusalOfKey(key, options)) ??
       firstOf(publishedKeys(service), (key) => keyTaken(key, service)) ??
-      circles.refusal(service) ??
-      conditionCircle(service, conditions) ??
+      circles.refusal(wanted) ??
+      conditionCircle(wanted, conditions) ??
       budgets.refusal(service);
     refusals.set(object, refusal);
     if (refusal) {
@@ -306,9 +309,6 @@ function invalidChecks(checks: readonly ServiceCheck[], most = CHECKS.maxItems):
   });
 }
 
-function unknownDevice(service: Service): Refusal | undefined {
-  for (const check of singleChecksOf(service)) {
-    if (check.kind !== 'device') continue;
 function withoutAgents(service: Service, { agents }: AcceptanceOptions): Refusal | undefined {
   const check = agents ? undefined : singleChecksOf(service).find((each) => kindOf(each)?.voucher === 'agent');
   if (!check) return undefined;
@@ -320,6 +320,9 @@ function withoutAgents(service: Service, { agents }: AcceptanceOptions): Refusal
   };
 }
 
+function unknownDevice(service: Service): Refusal | undefined {
+  for (const check of singleChecksOf(service)) {
+    if (check.kind !== 'device') continue;
     const { name } = check.settings;
     if (isDeviceId(name) || ACCELERATORS.some((accelerator) => accelerator.name === name)) continue;
     const message = `The check ${check.name} asks for ${name}, which is not a device that rollcall knows: use the NAME of a label device.rollcall.dev/NAME, gpu, or an id such as pci:15b3:101e`;

@@ -24,6 +24,7 @@ export type ObservedNodeService = {
 type Spec = Pick<Service, 'nodeSelector' | 'mode' | 'startupDeadlineMs'> & {
   checks?: readonly WrittenCheck[];
   publish?: Publication;
+  dryRun?: boolean;
 };
 
 /** Trims a NodeService. The API server checked its schema, which may be the schema of a newer version. */
@@ -31,13 +32,15 @@ export function observeNodeService({ metadata, spec = {}, status }: NodeService)
   const { uid, name, generation = 0 } = metadata;
   const createdAtMs = Date.parse(metadata.creationTimestamp ?? '') || 0;
   const unknown = problemIn(NODE_SERVICE_SPEC, spec, 'spec');
-  const { checks = [], publish, ...read } = readBy(NODE_SERVICE_SPEC, spec) as Spec;
+  const { checks = [], publish, dryRun = false, ...read } = readBy(NODE_SERVICE_SPEC, spec) as Spec;
+  const publication = publish ? readPublication(publish) : { label: `${SERVICE_LABEL_PREFIX}${name}` };
   const service: Service = {
     name,
     ...read,
     // What is not understood is refused, and nothing is made of it.
     checks: unknown === undefined ? readChecks(name, checks) : [],
-    publish: publish ? readPublication(publish) : { label: `${SERVICE_LABEL_PREFIX}${name}` },
+    publish: dryRun ? {} : publication,
+    ...(dryRun ? { dryRun: publication } : {}),
     origin: { kind: 'object', uid, generation, createdAtMs },
   };
   return { uid, name, generation, createdAtMs, service, unknownField: unknown, status };

@@ -1,5 +1,5 @@
 import type { CommonReason, ServiceCount } from '../../decide/service-tally.ts';
-import type { Publication } from '../../model/services.ts';
+import { type Publication, withoutDryRun } from '../../model/services.ts';
 import type { Refusal } from '../../state/services/budgets.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
 import {
@@ -54,7 +54,7 @@ export function serviceStatus(facts: ServiceFacts): ServiceStatus {
     observedGeneration: object.generation,
     nodes: { selected, ready, notReady, unknown },
     ready: `${ready}/${selected}`,
-    published: keysOf(object.service.publish),
+    published: keysOf(withoutDryRun(object.service).publish),
     conditions: conditionsOf(verdict, { NodesReady: nodes }, facts),
   };
 }
@@ -85,9 +85,11 @@ function keysOf({ label, taint, condition }: Publication): PublishedKey[] {
 }
 
 /** Whether the service is in force: deployment tools wait for it. */
-function inForce({ refusal, problem }: ServiceFacts): StatusVerdict {
+function inForce({ object, refusal, problem }: ServiceFacts): StatusVerdict {
   if (refusal) return { status: 'False', ...refusal };
   if (problem !== undefined) return { status: 'False', reason: 'NotPermitted', message: problem };
+  if (object.service.dryRun)
+    return { status: 'True', reason: 'DryRun', message: 'A dry run: nothing is written to nodes' };
   return { status: 'True', reason: 'InForce', message: 'Its checks decide about its keys' };
 }
 

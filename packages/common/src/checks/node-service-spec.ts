@@ -2,7 +2,7 @@ import { LIFECYCLE_CONDITIONS } from '../node-lifecycle.ts';
 import { KNOWN_TAINT_PREFIXES, KUBELET_CONDITIONS } from '../well-known.ts';
 import { checks } from './checks.ts';
 import { KEY_LENGTH_MAX, KEY_RULE, LABEL_VALUE, labelSelector } from './label-selector.ts';
-import { celList, duration, type Schema, text, validation } from './schema.ts';
+import { celList, duration, type Schema, text, validation, yesOrNo } from './schema.ts';
 
 const isKey = validation('!format.qualifiedName().validate(self).hasValue()', `not a valid key: ${KEY_RULE}`);
 const RESERVED = "self.matches('^([^/]*[.])?(k8s|kubernetes)[.]io/')";
@@ -109,5 +109,8 @@ export const NODE_SERVICE_SPEC: Schema = {
       'Time from the creation of a node after which the service, if it was never ready there, has failed to start: its condition has the reason StartupDeadlineExceeded.',
     ),
     publish,
+    dryRun: yesOrNo(
+      'Check the service and show the result in the status, but write nothing to nodes. It owns no key: others may have them, and what it published before is removed.',
+    ),
   },
 };

@@ -20,7 +20,8 @@ export function stateOfNode(node: NodeSummary): State {
 
 /** How a service on a node is shown; `undefined` where the node is not for it. */
 export function stateOfService(node: NodeSummary, service: string): State | undefined {
-  const state: ServiceState | undefined = Object.hasOwn(node.services, service) ? node.services[service] : undefined;
+  const states = { ...node.dryRun, ...node.services };
+  const state: ServiceState | undefined = Object.hasOwn(states, service) ? states[service] : undefined;
   if (state !== 'not-ready') return state;
   if (node.heldBack.includes(service)) return 'held-back';
   return node.agent === 'silent' || node.agent === 'absent' ? 'silent' : 'not-ready';

@@ -45,7 +45,8 @@ export function NodeView({ name }: { name: string }) {
 
 /** What is wrong, with the reasons as soon as they are known. The state stands beside it. */
 function answerOf(summary: NodeSummary, document: NodeDocument | undefined): string {
-  const down = document?.services.filter(({ state }) => state === 'not-ready' || state === 'unknown') ?? [];
+  const down =
+    document?.services.filter(({ state, dryRun }) => !dryRun && (state === 'not-ready' || state === 'unknown')) ?? [];
   if (down.length > 0) return down.map(({ name, reason }) => `${name}: ${reason ?? 'no reason is known'}`).join('; ');
   return nodeSentence(summary).split('; ').slice(1).join('; ') || STATE_WORDS[stateOfNode(summary)].meaning;
 }
@@ -85,7 +86,8 @@ function ServiceChain({ service, node, now }: { service: NodeServiceDocument; no
   return (
     <section class="chain" aria-label={`Why: ${visible(service.name)}`}>
       <h2>
-        <Foreign text={service.name} /> <StateBadge state={stateOfDocument(service)} />
+        <Foreign text={service.name} /> <StateBadge state={stateOfDocument(service)} />{' '}
+        {service.dryRun && <span class="tag">dry run</span>}
       </h2>
       <ol>
         {chainOf(service, node, now).map((step) => (

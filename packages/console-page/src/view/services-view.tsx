@@ -82,7 +82,7 @@ function Bar({ counts, total }: { counts: Readonly<Record<State, number>>; total
   );
 }
 
-function About({ service: { publish, checks, problem, origin, mode } }: { service: ServiceDocument }) {
+function About({ service: { publish, dryRun, checks, problem, origin, mode } }: { service: ServiceDocument }) {
   const shown = [
     publish.label && `label ${publish.label}`,
     publish.taint && `taint ${publish.taint}`,
@@ -110,6 +110,7 @@ function About({ service: { publish, checks, problem, origin, mode } }: { servic
         <dt>Shown by</dt>
         <dd>
           <Foreign text={shown.join(', ') || 'nothing'} />
+          {dryRun && ' (dry run: nothing is written)'}
         </dd>
       </div>
       <div>

@@ -319,8 +319,9 @@ function versionFindings(versions: Readonly<Record<string, number>>, namespace: 
 
 function poolsOf(nodes: readonly NodeSummary[]): PoolStatus[] {
   const pools = new Map<string, PoolStatus>();
-  for (const { pool = '-', services, heldBack } of nodes) {
-    for (const [service, state] of Object.entries(services)) {
+  for (const { pool = '-', services, dryRun = {}, heldBack } of nodes) {
+    const dry = Object.entries(dryRun).map(([service, state]) => [`${service} (dry run)`, state] as const);
+    for (const [service, state] of [...Object.entries(services), ...dry]) {
       const id = `${pool}\n${service}`;
       const row = pools.get(id) ?? { pool, service, nodes: 0, ready: 0, notReady: 0, unknown: 0, heldBack: 0 };
       pools.set(id, row);

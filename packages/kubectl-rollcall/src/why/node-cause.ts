@@ -167,7 +167,8 @@ function notLeading({ replica }: Pick<NodeDocument, 'replica'>): Cause {
 export function nodeCause(document: NodeDocument): Cause {
   const { replica, name, keys, services, agent } = document;
   if (!replica.leading) return notLeading(document);
-  const troubled = services.map((service) => serviceCause(document, service)).find(({ isWell }) => !isWell);
+  const inForce = services.filter(({ dryRun }) => !dryRun);
+  const troubled = inForce.map((service) => serviceCause(document, service)).find(({ isWell }) => !isWell);
   const obstructed = keys.find((key) => obstacleOf(key, document));
   if (obstructed && (!troubled || !obstructed.service)) return keyCause(document, obstructed);
   if (troubled) return { ...troubled, headline: `node/${name}: ${troubled.headline}` };
@@ -175,10 +176,10 @@ export function nodeCause(document: NodeDocument): Cause {
   if (gate) return keyCause(document, gate);
   const heard =
     agent.lastReportSecondsAgo === undefined ? '' : `, and its agent reported ${agent.lastReportSecondsAgo} s ago`;
-  const ready = services.filter(({ state }) => state === 'ready').length;
+  const ready = inForce.filter(({ state }) => state === 'ready').length;
   return {
     isWell: true,
-    headline: `node/${name} is as rollcall wants it: ${ready} of ${services.length} services are ready${heard}`,
+    headline: `node/${name} is as rollcall wants it: ${ready} of ${inForce.length} services are ready${heard}`,
     next: 'Nothing needs to change.',
   };
 }

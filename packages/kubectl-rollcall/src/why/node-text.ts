@@ -34,7 +34,7 @@ export function whyNodeText(document: NodeDocument, { key, node, events = [], te
   const keysOf = (service: string | undefined) =>
     document.keys.filter((each) => (key ? each === key : each.service === service));
   for (const service of services) {
-    page.line().line(service.name, { tone: 'strong' });
+    page.line().line(`${service.name}${service.dryRun ? ' (dry run: nothing is written)' : ''}`, { tone: 'strong' });
     serviceChain(page, service, document);
     for (const each of keysOf(service.name).filter(isSeen)) keyChain(page, each, { document, node });
   }

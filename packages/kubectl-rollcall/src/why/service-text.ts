@@ -4,7 +4,7 @@ import { Page, type Terminal } from '../text/page.ts';
 
 /** Why a service is not in force, or not ready on nodes. */
 export function whyServiceText(
-  { name, accepted, problem, checks, publish, nodes, commonest }: ServiceDocument,
+  { name, accepted, problem, checks, publish, dryRun, nodes, commonest }: ServiceDocument,
   terminal: Terminal,
 ): { isWell: boolean; text: string } {
   const page = new Page(terminal);
@@ -26,6 +26,7 @@ export function whyServiceText(
   }
   page.line();
   if (accepted && problem) page.field('problem', problem.message, { tone: 'bad' });
+  if (dryRun) page.field('dry run', 'nothing is written to nodes', { tone: 'doubtful' });
   for (const check of checks) page.field('check', `${check.name}: ${check.what}`);
   for (const [form, key] of Object.entries(publish)) page.field(form, key);
   if (all > 0) {

@@ -261,7 +261,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
   {
     name: 'RollcallServiceNotReady',
     threshold: { value: 0, help: 'Number of nodes on which a service may be not ready.' },
-    expr: 'max by (namespace, service) (rollcall_coordinator_service_nodes{state="not-ready"}) > 0',
+    expr: 'max by (namespace, service) (rollcall_coordinator_service_nodes{state="not-ready",dry_run!="true"}) > 0',
     for: '15m',
     severity: 'warning',
     summary: 'A service is not ready on some of its nodes',
@@ -282,6 +282,14 @@ export const AGENT_ALERTS: readonly Alert[] = [
         ],
       },
       {
+        name: 'a dry run',
+        series: {
+          [serviceNodes('dry', 'ready')]: '1+0x30',
+          [serviceNodes('dry', 'not-ready').replace('}', ',dry_run="true"}')]: '1+0x30',
+        },
+        after: '20m',
+      },
+      {
         name: 'nodes that start, and an agent that is silent',
         series: {
           [serviceNodes('starts', 'ready')]: '2+0x30',
@@ -298,7 +306,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
     name: 'RollcallServiceDown',
     threshold: { value: 0.5, help: 'Share of the nodes of a service on which it may be not ready.' },
     expr:
-      'max by (namespace, service) (rollcall_coordinator_service_nodes{state="not-ready"})\n' +
+      'max by (namespace, service) (rollcall_coordinator_service_nodes{state="not-ready",dry_run!="true"})\n' +
       '  > 0.5 * sum by (namespace, service) (rollcall_coordinator_service_nodes)',
     for: '5m',
     severity: 'critical',
@@ -331,7 +339,7 @@ export const AGENT_ALERTS: readonly Alert[] = [
   },
   {
     name: 'RollcallServiceNotInForce',
-    expr: 'max by (namespace, service) (rollcall_coordinator_service_in_force) == 0',
+    expr: 'max by (namespace, service) (rollcall_coordinator_service_in_force{dry_run!="true"}) == 0',
     for: '5m',
     severity: 'warning',
     summary: 'A NodeService is not in force',
