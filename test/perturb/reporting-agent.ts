@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { registerAgentMetrics } from '@rollcall/agent/metrics.ts';
 import { CoordinatorClient } from '@rollcall/agent/report/coordinator-client.ts';
+import { digestContent } from '@rollcall/agent/report/report-builder.ts';
 import { ReportSender } from '@rollcall/agent/report/report-sender.ts';
 import { Reporter } from '@rollcall/agent/report/reporter.ts';
 import { systemClock as clock } from '@rollcall/common/clock.ts';
@@ -50,7 +51,12 @@ export class ReportingAgent {
         clock,
       }),
       heartbeatSeconds: 1,
-      content: () => ({ services: [...this.#services].map((each) => this.#reportOn(...each)), devices: [], facts: {} }),
+      content: () =>
+        digestContent({
+          services: [...this.#services].map((each) => this.#reportOn(...each)),
+          devices: [],
+          facts: {},
+        }),
       onReply: ({ services = [] }) => {
         const assigned = new Map(services.map(({ name, digest = '' }) => [name, digest]));
         if ([...assigned].join() === [...this.#services].join()) return;

@@ -7,6 +7,7 @@ import { pod, snapshot } from './readiness/readiness.test-fixtures.ts';
 import { TaintBudget } from './taint-budget.ts';
 
 const TAINT = { key: 'example.com/no-a', value: '', effect: 'NoSchedule' } as const;
+const ADDED = { taints: { add: [TAINT], remove: [], observed: [] } };
 const serviceWith = (maxUnavailable: MaxUnavailable, nodeSelector = {}) =>
   serviceOf('a', {
     checks: [podsCheck('a')],
@@ -89,12 +90,12 @@ test('a request that was not answered holds a place, and gives none to its node 
   const nodes = new Map(['a', 'b'].map((name) => [name, node(name, { taints: [other] })]));
   const budget = budgetOf(nodes);
   for (const each of nodes.values()) budget.observe([before], each);
-  for (const name of nodes.keys()) budget.reserve([before], name, [TAINT])(false);
+  for (const name of nodes.keys()) budget.reserve([before], name, ADDED)(false);
   for (const each of nodes.values()) budget.observe([after], each);
   const mayHave = () => [...nodes.values()].filter((each) => !budget.withheld(after, each)).map(({ name }) => name);
   expect(mayHave()).toEqual([]);
   for (const each of nodes.values()) budget.rested([after], each);
   const [first = ''] = mayHave();
-  budget.reserve([after], first, [TAINT]);
+  budget.reserve([after], first, ADDED);
   expect(mayHave()).toEqual([first]);
 });

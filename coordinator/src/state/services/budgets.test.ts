@@ -142,7 +142,7 @@ test('a CA bundle takes its text and its key in the list for agents', () => {
   /** In the list, with room for its addresses: the probe, and the entry of the bundle. */
   const sizeOf = ({ checks: [check] }: Service) => {
     if (check?.kind !== 'probe') throw new Error('no probe');
-    const { how, caBundle } = wireProbe(check.probe);
+    const { how, caBundle } = wireProbe(check.settings);
     const entry = JSON.stringify({ [caBundle?.key ?? '']: caBundle?.text });
     return check.id.length + JSON.stringify(how).length + 1024 + entry.length + 1;
   };
