@@ -19,7 +19,8 @@ export const SHORT: Readonly<Record<string, string>> = {
   'test/e2e/main-job/readiness.test.ts': 'README: a killed service loses its label',
   'test/e2e/gitpod/hanging.test.ts': 'README: a service that hangs loses its label',
   'test/e2e/services/hanging.test.ts': 'README: a service that hangs loses its label, by http and grpc as well',
-  'test/e2e/services/rest.test.ts': 'README: a service that hangs loses its label within 8 s, also after a minute of rest',
+  'test/e2e/services/rest.test.ts':
+    'README: a service that hangs loses its label within 8 s, also after a minute of rest',
   'test/e2e/main-job/failover.test.ts': 'README: a restart of a coordinator removes and writes nothing',
   'test/e2e/agent/restart.test.ts': 'README: a restart of an agent removes nothing',
   'test/e2e/main-job/silence.test.ts': 'README: what the silence of one agent, of most, and an agent that goes on cost',
