@@ -158,7 +158,7 @@ export type ServicePods = PodsSettings & { optional?: true };
 
 /**
  * How agents ask it. Built-in services omit times and thresholds, which default to the agents' flags; NodeServices have
- * them always.
+ * them always, but for a period that is not written.
  */
 export type ServiceProbe = {
   spec: ProbeSpec;

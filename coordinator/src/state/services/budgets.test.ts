@@ -218,7 +218,7 @@ function isFor({ nodeSelector = {} }: Service, labels: Record<string, string>): 
 }
 
 function rateOf(check: Service['checks'][number] | undefined): number {
-  return check?.kind === 'probe' ? 1000 / (check.settings.periodMilliseconds ?? 0) : 0;
+  return check?.kind === 'probe' ? 1000 / (check.settings.periodMilliseconds ?? 1000) : 0;
 }
 
 /** The bytes of both annotations with all that these services can have there. */

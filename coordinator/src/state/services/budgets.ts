@@ -74,7 +74,7 @@ function budgetsOf(probesPerSecond: number): Budget<Service, Refusal>[] {
   }));
 }
 
-/** Agents wait a second between two probes of a built-in service, and longer while it is ready. */
+/** Agents wait a second between two probes of a check without a period, and longer while it is ready. */
 function probesPerSecondOf({ periodMilliseconds = 1000 }: ServiceProbe): number {
   return 1000 / periodMilliseconds;
 }

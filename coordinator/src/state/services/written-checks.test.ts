@@ -5,7 +5,7 @@ import { readChecks, type WrittenCheck } from './written-checks.ts';
 
 const unknownOf = (written: unknown) => problemIn(checks, written, 'spec.checks');
 
-const TIMES = { periodMilliseconds: 1000, timeoutMilliseconds: 1000, failureThreshold: 3, successThreshold: 1 };
+const TIMES = { timeoutMilliseconds: 1000, failureThreshold: 3, successThreshold: 1 };
 const PODS = { namespace: 'a', selector: { matchLabels: { app: 'a' } }, daemonSet: 'a' };
 const probe = (spec: object, more: object = {}) => ({
   name: 'c',

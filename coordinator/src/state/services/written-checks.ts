@@ -3,7 +3,6 @@ import { readBy } from '@rollcall/common/checks/schema.ts';
 import { durationMs } from '@rollcall/common/duration-ms.ts';
 import type { ServiceCheck, ServiceProbe, SingleCheck } from '../../model/services.ts';
 
-const PERIOD_MS = 1000;
 const TIMEOUT_MS = 1000;
 
 /** A check as it is written in a NodeService: its name, one kind, and for a probe its times and thresholds. */
@@ -44,12 +43,14 @@ function readProbe(
   { port, host, ...settings }: Pick<ServiceProbe, 'port' | 'host'>,
   { of, period, timeout, failureThreshold = 3, successThreshold = 1 }: WrittenCheck,
 ): ServiceProbe {
+  // Without one, agents ask by their own periods: at rest less often.
+  const periodMilliseconds = readDuration(period) ?? PROBE_KINDS[kind]?.periodMs;
   return {
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(of === undefined ? {} : { of }),
     spec: { kind, ...settings },
-    periodMilliseconds: readDuration(period) ?? PROBE_KINDS[kind]?.periodMs ?? PERIOD_MS,
+    ...(periodMilliseconds === undefined ? {} : { periodMilliseconds }),
     timeoutMilliseconds: readDuration(timeout) ?? TIMEOUT_MS,
     failureThreshold,
     successThreshold,
