@@ -1,3 +1,4 @@
+import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { every } from '@rollcall/common/clock.ts';
 import { guarded } from '@rollcall/common/guarded.ts';
@@ -17,6 +18,9 @@ const TICK_MS = 1000;
 const HEAP_GROWING_PERCENT = 20;
 /** Until the nodes have their labels, a heap that grows so slowly would cost half as much CPU again. */
 const HEAP_GROWS_FREELY_MS = 30_000;
+
+/** What the types of Node.js leave out of an entry about garbage. */
+type GcEntry = PerformanceEntry & { detail?: { kind?: number } };
 
 /** Injected dependencies: clock, randomness, API client, listeners. */
 type Dependencies = { dependencies: RuntimeDependencies; open: typeof openListeners };
@@ -42,8 +46,24 @@ export async function startCoordinator(
   await until(() => replica.watches.unsynced().length === 0, clock, signal);
   if (signal.aborted) return;
   logger.info({ nodes: replica.fleet.nodeNames().length }, 'Listed everything');
-  clock.after(HEAP_GROWS_FREELY_MS, () => setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`));
+  clock.after(HEAP_GROWS_FREELY_MS, letHeapGrowSlowly);
   void election.run();
+}
+
+/**
+ * V8 applies the limit at its next collection of the whole heap, which the limit of the start puts off for as long as
+ * little becomes old: a leader would keep the garbage of the start. So it begins one now, in small steps.
+ */
+function letHeapGrowSlowly(): void {
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
+  setFlagsFromString('--incremental-marking-hard-trigger=1');
+  const observer = new PerformanceObserver((list) => {
+    const entries: GcEntry[] = list.getEntries();
+    if (!entries.some(({ detail }) => detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR)) return;
+    setFlagsFromString('--incremental-marking-hard-trigger=0');
+    observer.disconnect();
+  });
+  observer.observe({ entryTypes: ['gc'] });
 }
 
 /** Prepares the part of this replica in the election. */
