@@ -5,7 +5,7 @@ import type { AgentConfig } from './config.ts';
 import { openBuses } from './devices/buses.ts';
 import { DeviceScanner } from './devices/device-scanner.ts';
 import { openHostFiles } from './devices/host-files.ts';
-import { kernelEvents } from './devices/sysfs-bus.ts';
+import { openKernelEvents } from './devices/sysfs-bus.ts';
 import { canHearHotplug } from './devices/usb/hotplug-gate.ts';
 import { HotplugHints } from './devices/usb/hotplug-hints.ts';
 import { Answers } from './facts/answers.ts';
@@ -47,7 +47,7 @@ export class MachineCollectors {
   constructor({ config, metrics, turns, ...options }: MachineCollectorsOptions) {
     const { sysfsRoot, procfsRoot, featuresDir, deviceTreeNodes } = config;
     const files = openHostFiles();
-    const hasEvents = kernelEvents(files, sysfsRoot) !== undefined;
+    const kernelEvents = openKernelEvents(files, sysfsRoot);
     this.#scanner = new DeviceScanner({
       ...options,
       collectors: openBuses({
@@ -57,9 +57,9 @@ export class MachineCollectors {
         deviceTreeNodes,
         isAccelerator: (device) => identityOf(device) !== undefined,
         onLateNews: () => this.#scanner.scanSoon(),
-        ...(hasEvents ? {} : { compared: COMPARED_WITHOUT_EVENTS }),
+        ...(kernelEvents ? {} : { compared: COMPARED_WITHOUT_EVENTS }),
       }),
-      ...(hasEvents ? { kernelEvents: () => kernelEvents(files, sysfsRoot) } : {}),
+      ...(kernelEvents ? { kernelEvents } : {}),
       collectorMetrics: metrics.collectors,
       deviceMetrics: metrics.devices,
       graceMs: config.deviceRemovalGraceSeconds * 1000,

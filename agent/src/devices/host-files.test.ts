@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   rmSync,
@@ -12,6 +13,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { FILE_BYTES_MAX, openHostFiles } from './host-files.ts';
+import { openKernelEvents } from './sysfs-bus.ts';
 import { makeFifo } from './testing/fake-sysfs.ts';
 
 const directory = mkdtempSync(path.join(tmpdir(), 'rollcall-host-files-'));
@@ -83,6 +85,25 @@ test.each(['EMFILE', 'ENFILE', 'ENOMEM'])(
     }
   },
 );
+
+describe('a file that is read again', () => {
+  test('is given as it is each time', () => {
+    writeFileSync(at('count'), '13396\n');
+    const read = files.reread(at('count'));
+    expect([read?.(), read?.()]).toEqual(['13396\n', '13396\n']);
+    writeFileSync(at('count'), '7\n');
+    expect(read?.()).toBe('7\n');
+  });
+
+  test.each(['missing', 'folder', 'fifo', 'endless', 'loop-a'])('is not one where there is %s', (name) => {
+    expect(files.reread(at(name))?.()).toBeUndefined();
+  });
+
+  test.runIf(existsSync('/sys/kernel/uevent_seqnum'))('may be the count of events of this kernel', () => {
+    expect(openKernelEvents(files, '/sys')?.()).toMatch(/^\d+\n$/);
+    expect(openKernelEvents(files, directory)).toBeUndefined();
+  });
+});
 
 describe('signature', () => {
   test('is another one when the file is, and the same while it is not', () => {

@@ -1,5 +1,7 @@
 /** No attribute of interest is nearly as long. */
 export const FILE_BYTES_MAX = 4096;
+/** A number and the end of its line. */
+const COUNTER_BYTES_MAX = 32;
 
 /** Trouble of this process or machine, which says nothing about the file. */
 const OWN_TROUBLE: readonly unknown[] = ['EMFILE', 'ENFILE', 'ENOMEM'];
@@ -23,6 +25,11 @@ export type HostFiles = {
   link(file: string): string | undefined;
   /** The first `FILE_BYTES_MAX` bytes of a regular file; `undefined` for whatever cannot be read like one. */
   text(file: string): string | undefined;
+  /**
+   * Opens a file of the kernel that is read again and again: to open it costs more than to read it. The function that it
+   * returns gives the first bytes as they are now. `undefined` for whatever cannot be read.
+   */
+  reread(file: string): (() => string | undefined) | undefined;
   /** The same for files that the kernel may keep a reader waiting for. Never rejects. */
   textLater(file: string): Promise<string | undefined>;
 };
@@ -90,6 +97,21 @@ export function openHostFiles(): HostFiles {
         } finally {
           fs.closeSync(fd);
         }
+      } catch (err) {
+        return nothing(err);
+      }
+    },
+    reread(file) {
+      try {
+        const fd = openRegular(file);
+        if (fd === undefined) return undefined;
+        return () => {
+          try {
+            return shared.toString('latin1', 0, fs.readSync(fd, shared, 0, COUNTER_BYTES_MAX, 0));
+          } catch (err) {
+            return nothing(err);
+          }
+        };
       } catch (err) {
         return nothing(err);
       }

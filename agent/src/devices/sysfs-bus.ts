@@ -18,9 +18,12 @@ export function listBus(files: HostFiles, sysfsRoot: string, bus: DeviceBus): st
 }
 
 /**
- * The number of events that the kernel has sent about devices. It is another one whenever a device comes or goes, or gets
- * another driver or a node in `/dev`. `undefined` for what stands in for a sysfs, which does not tell.
+ * Gives the number of events that the kernel has sent about devices. It is another one whenever a device comes or goes, or
+ * gets another driver or a node in `/dev`. `undefined` for what stands in for a sysfs, which does not tell.
  */
-export function kernelEvents(files: Pick<HostFiles, 'text'>, sysfsRoot: string): string | undefined {
-  return files.text(`${sysfsRoot}/kernel/uevent_seqnum`);
+export function openKernelEvents(
+  files: Pick<HostFiles, 'reread'>,
+  sysfsRoot: string,
+): (() => string | undefined) | undefined {
+  return files.reread(`${sysfsRoot}/kernel/uevent_seqnum`);
 }
