@@ -23,8 +23,8 @@ const status = objectStatus({
     description: 'The keys that nodes get for the service, at most one of each kind.',
     type: 'array',
     maxItems: PUBLISHED_KINDS.length,
-    'x-kubernetes-list-type': 'map',
-    'x-kubernetes-list-map-keys': ['kind'],
+    // A list by keys would have fields of its own in managedFields, which the fence does not know.
+    'x-kubernetes-list-type': 'atomic',
     items: {
       type: 'object',
       required: ['kind', 'key'],
