@@ -19,6 +19,7 @@ export const AXES: Readonly<Record<string, readonly Values[]>> = {
     {},
     coordinator({ evict: true }),
     { watchNamespaces: ['drivers'], watchResources: ['resourceslices', 'nodefeatures'] },
+    { startupGate: { daemonSets: { enabled: true, exclude: ['tier=optional'] } } },
     { rbac: { create: false }, serviceAccount: { create: false } },
     { rbac: { aggregate: true } },
   ],

@@ -28,7 +28,7 @@ const granted = (account: Account, isByName: boolean) =>
   GRANTS.filter(({ accounts, name }) => accounts.includes(account) && (name !== undefined) === isByName);
 /** Without what the defaults do not have, or have in single namespaces. */
 const IN_CLUSTER = granted('coordinator', false)
-  .filter(({ where, when = '' }) => where === undefined && !/a rule|evict/.test(when))
+  .filter(({ where, when = '' }) => where === undefined && !/a rule|evict|startupGate/.test(when))
   .map(right)
   .toSorted();
 const IN_NAMESPACE = granted('coordinator', true).map(right);
@@ -106,6 +106,11 @@ describe('rights', () => {
     ['a check', { services: { gpu: { checks: [dra] } } }, [SLICES]],
     ['a check of several', { services: { gpu: { checks: [{ name: 'any', anyOf: [dra] }] } } }, [SLICES]],
     ['the values', { watchResources: ['nodefeatures', 'resourceslices'] }, [SLICES, FEATURES]],
+    [
+      'the startup gate',
+      { startupGate: { daemonSets: { enabled: true } } },
+      ['apps daemonsets list,watch', ' pods list,watch'],
+    ],
     ['no rule', { rules: { files: { 'example.com': { gpu: 'resource:a' } } } }, []],
   ])('to watch what %s asks for come with it', async (_, values, expected) => {
     expect(more(await renderObjects(helm, values))).toEqual(expected);
@@ -145,7 +150,7 @@ describe('rights', () => {
 
   test('to evict come with the option, those to keep certificates go where they are given', async () => {
     const [, everything] = renderings[1] ?? ['', []];
-    expect(more(everything)).toEqual([' pods list,watch', ' pods/eviction create', EVENTS]);
+    expect(more(everything)).toEqual(['apps daemonsets list,watch', ' pods list,watch', ' pods/eviction create', EVENTS]);
     expect([...namespacesOfPods(everything), ...namespacesOf('events', everything)]).toEqual([]);
     const lease = LEASE.replace('rollcall-coordinator', 'my-lease');
     expect(rightsOf(everything, 'Role', 'rollcall-coordinator')).toEqual([lease]);

@@ -301,6 +301,18 @@ describe('the configuration files', () => {
     expect(coordinator).toMatchObject({ tlsCertFile: '/etc/rollcall/tls/tls.crt' });
   });
 
+  test('of the startup gate are those of its section', async () => {
+    const { startupGate } = parse(readFileSync(EVERYTHING, 'utf8')) as { startupGate: { daemonSets: object } };
+    const coordinator = await effective(loadCoordinator, everything, containerOf(everything, 'Deployment').args);
+    const own = Object.entries(coordinator).flatMap(([key, value]) => {
+      const [, name = ''] = /^startupGateDaemonSets(\w*)$/.exec(key) ?? [];
+      return key.startsWith('startupGateDaemonSets')
+        ? [[`${name.charAt(0).toLowerCase()}${name.slice(1)}` || 'enabled', value]]
+        : [];
+    });
+    expect(Object.fromEntries(own)).toEqual(startupGate.daemonSets);
+  });
+
   test('without Gitpod contain nothing of it, whatever else is said', async () => {
     const objects = await renderObjects(helm, WITHOUT_GITPOD);
     expect(containerOf(objects, 'DaemonSet').args).toEqual(['--listen=[::]:8086']);

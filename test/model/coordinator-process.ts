@@ -38,7 +38,7 @@ export class CoordinatorProcess {
   knowsServices: boolean;
 
   constructor(world: World, { components, onStoppedLeading, ...modes }: Options) {
-    const { random, nodes, gate, startupGate = [], evict } = world;
+    const { random, nodes, gate, startupGate = [], daemonSets, evict } = world;
     const clock = new MachineClock(world.clock);
     this.clock = clock;
     this.startedMs = world.nowMs;
@@ -67,7 +67,16 @@ export class CoordinatorProcess {
       return client.request<never>(each).finally(() => clock.awake());
     };
     this.replica = new Replica({
-      ...{ client: { ...client, request }, gate, startupGate, evict, clock, random, ...modes },
+      ...{
+        client: { ...client, request },
+        gate,
+        startupGate,
+        daemonGate: daemonSets.isOn,
+        evict,
+        clock,
+        random,
+        ...modes,
+      },
       rules: () => (world.rulesOn ? world.rules : NO_RULES),
       watched: watchedIn(world, components),
       watchHeldPods: (...wanted) => this.heldPods.want(...wanted),

@@ -1,7 +1,9 @@
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import type { DaemonSpec } from './daemon-sets.ts';
 import type { Deed, Target } from './deeds.ts';
 import { edit, taint, untaint } from './people.ts';
 import { handOver } from './successors.ts';
+import type { World } from './world.ts';
 
 const TEAM_LABEL = 'example.com/team';
 /** What a startup gate may wait for: labels and services. Where it waits for nothing, it is off. */
@@ -35,6 +37,17 @@ export const GATE_DEEDS: Readonly<Record<string, Deed>> = {
   }),
   'another term begins while nodes wait': deed(({ world, pick }) => handOver(world, pick([0, 1]))),
   'the wall clock jumps': deed(({ world, pick }) => world.jumpWallClock(pick([-1_800_000, -60_000, 900_000]))),
+  'a pod of a DaemonSet becomes Ready, or is not any more': deed(({ world, truth, pick }) =>
+    ofDaemons(world, (name) => world.daemonSets.setPod(name, truth.name, pick([true, true, false, undefined])), pick),
+  ),
+  'a DaemonSet comes, or belongs elsewhere': deed(({ world, pick }) => {
+    const pool = pick([undefined, 'a', 'b']);
+    const spec: DaemonSpec = { ...(pool ? { pool } : {}), tolerates: pick(['everything', 'the gate', 'nothing']) };
+    if (world.daemonSets.isOn) world.daemonSets.set(pick(['d', 'e']), spec, pick([false, false, true]));
+  }),
+  'a DaemonSet goes': deed(({ world, pick }) =>
+    ofDaemons(world, (name) => world.daemonSets.set(name, undefined), pick),
+  ),
   'a gated node joins': deed(({ world, truth, random }) => {
     world.deleteNode(truth);
     world.later(1000, () => {
@@ -44,6 +57,11 @@ export const GATE_DEEDS: Readonly<Record<string, Deed>> = {
     });
   }),
 };
+
+function ofDaemons(world: World, act: (name: string) => void, pick: Target['pick']): void {
+  const { isOn, names } = world.daemonSets;
+  if (isOn && names.length > 0) act(pick(names));
+}
 
 function deed(act: (target: Target) => void): Deed {
   return { theme: 'startup-gate', act };

@@ -55,7 +55,7 @@ function mixedHistoryOf(seed: number): History {
   const world = {
     ...{ gate, nodes },
     ...(HAVE_SERVICES.some((theme) => chosen.includes(theme)) ? { nodeServices } : {}),
-    ...(chosen.includes('startup-gate') ? { startupGate } : {}),
+    ...(chosen.includes('startup-gate') ? { startupGate, daemonGate: seed % 2 === 0 } : {}),
     ...(chosen.includes('eviction') ? { evict } : {}),
     ...(chosen.includes('claims') ? { sharedLabels: true } : {}),
   };

@@ -15,7 +15,13 @@ export function wantGate(
   { world, truth, verdicts }: { world: World; truth: NodeTruth; verdicts: ReadonlyMap<string, Verdict> },
 ): void {
   if (!world.startupGate) return;
-  const isThere = world.startupGate.map((required) => has(world, truth, { required, verdicts }));
+  const serviceTaints = new Set(inForce(world).flatMap(({ spec }) => spec.publish?.taint?.key ?? []));
+  const isThere = [
+    ...world.startupGate.map((required) => has(world, truth, { required, verdicts })),
+    ...(world.daemonSets.isOn ? world.daemonSets.areThere(truth, serviceTaints) : []),
+    // While NodeServices are not known, any taint may be one of theirs.
+    ...(world.daemonSets.isOn && (!world.servicesAreKnown || world.serviceWrites.areLost) ? [undefined] : []),
+  ];
   const isOpen = isThere.every((each) => each === true) || isDue(world, truth);
   const mayBeOpen = isThere.every((each) => each !== false) || isDue(world, truth) === undefined;
   wants.set(`taint:${STARTUP_TAINT}`, isOpen ? undefined : mayBeOpen ? ANY : HOLD);

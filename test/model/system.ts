@@ -46,6 +46,7 @@ import { SkippedKeys } from '@rollcall/coordinator/write/skipped-keys.ts';
 import { WriteQueue } from '@rollcall/coordinator/write/write-queue.ts';
 import { Scheduling } from '@rollcall/scheduler-extender/scheduling.ts';
 import type { OnDemandThere } from './actors.ts';
+import { DAEMON_GATE } from './daemon-sets.ts';
 import { ALLOWED_PREFIXES, POOL_LABEL, PROBES_PER_SECOND } from './node-services.ts';
 
 /** The one place that knows how the controller is built and driven. The rest of the model uses `Replica`. */
@@ -80,6 +81,7 @@ export type ReplicaOptions = {
   client: KubeClient;
   gate: ReadinessGate;
   startupGate: readonly string[];
+  daemonGate: boolean;
   /** Whether pods are evicted, and for labels of services as well. */
   evict: { readiness: boolean } | undefined;
   rules: () => RuleSet;
@@ -139,12 +141,18 @@ export class Replica {
   #terms = 0;
 
   constructor(options: ReplicaOptions) {
-    const { client, gate, startupGate, evict, rules, clock, random, watched, dryRun, keepsLedger } = options;
+    const { client, gate, startupGate, daemonGate, evict, rules, clock, random, watched, dryRun, keepsLedger } =
+      options;
     this.#wholeNodes = options.wholeNodes;
     this.#clock = clock;
     this.#ruleLabels = rules().labels;
     const builtIn = builtInServices(gate);
-    const config = { watchedServices: builtIn, poolLabels: [POOL_LABEL], startupGateRequires: startupGate };
+    const config = {
+      watchedServices: builtIn,
+      poolLabels: [POOL_LABEL],
+      startupGateRequires: startupGate,
+      startupGateDaemonSets: daemonGate,
+    };
     const keys = new KeyRegistry(config);
     const servicePods = new PodsByNamespace<ObservedPod>();
     const serviceRegistry: ServiceRegistry = new ServiceRegistry({
@@ -179,7 +187,7 @@ export class Replica {
     this.#holds = holds;
     const services = () => serviceRegistry.services();
     const mayDecide = () => this.#deciding;
-    const gateOptions = { requires: startupGate, maxWaitMs: 600_000 };
+    const gateOptions = { requires: startupGate, maxWaitMs: 600_000, daemonSets: daemonGate ? DAEMON_GATE : undefined };
     const fence = new Leadership({
       ...{ clock, renewDeadlineMs: LEASE_TIMING.renewDeadlineMs, identity: 'replica', logger: LOGGER },
       callbacks: {

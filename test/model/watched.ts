@@ -22,7 +22,7 @@ export function watchedIn(world: World, components: readonly string[]): Watched 
     workspaces: [...world.workspaces.values()],
     nodeServices: world.serviceWrites.areLost ? undefined : [...world.services.values()].map(observed),
     csiNodes: [...world.csiNodes.values()],
-    onDemand: [...world.onDemand.values()],
+    onDemand: [...world.onDemand.values(), ...world.daemonSets.listed()],
     nodeHolds: [...world.holds.values()].map(observedHold),
   };
 }

@@ -9,6 +9,8 @@ export type WorldOptions = {
   nodeServices?: Readonly<Record<string, NodeServiceSpec>>;
   /** What the startup gate waits for. With it, Nodes are watched whole, and begin behind the gate. */
   startupGate?: readonly string[];
+  /** Whether it waits for DaemonSets as well. */
+  daemonGate?: boolean;
   /** Whether pods are evicted, and for labels of services as well. */
   evict?: { readiness: boolean };
   /** Whether rules want the label of a NodeService, too. */

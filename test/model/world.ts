@@ -12,6 +12,7 @@ import type { OnDemandThere } from './actors.ts';
 import { ModelAgent } from './agent.ts';
 import { ModelNodes, type NodeWrite } from './api-server/nodes.ts';
 import { CoordinatorProcess, type Lines } from './coordinator-process.ts';
+import { DaemonSets } from './daemon-sets.ts';
 import { Faults } from './faults.ts';
 import { LAG_MS, News } from './news.ts';
 import { type HeldPod, type NodeHoldObject, observedHold } from './node-holds.ts';
@@ -47,6 +48,7 @@ export class World {
   readonly csiNodes = new Map<string, ObservedCsiNode>();
   /** By kind of check and node. */
   readonly onDemand = new Map<string, OnDemandThere>();
+  readonly daemonSets = new DaemonSets(this);
   readonly holds = new Map<string, NodeHoldObject>();
   readonly heldPods = new Map<string, HeldPod>();
   readonly workloads = new Workloads();
@@ -84,6 +86,7 @@ export class World {
       nodes,
       nodeServices,
       startupGate,
+      daemonGate = false,
       evict,
       agentVersion,
       sharedLabels,
@@ -100,6 +103,7 @@ export class World {
     this.gate = gate;
     this.rules = sharedLabels ? SHARING_RULES : RULES;
     this.startupGate = startupGate;
+    if (daemonGate) this.daemonSets.begin();
     this.evict = evict;
     this.agentVersion = agentVersion;
     const wholeNodes = nodeServices !== undefined || startupGate !== undefined || gate !== 'label';
@@ -201,11 +205,13 @@ export class World {
   populate(truth: NodeTruth): void {
     if (this.truths.get(truth.name) !== truth) return;
     for (const each of this.#components) this.setPod(truth, each, { ready: true, terminating: false });
+    for (const name of this.daemonSets.names) this.daemonSets.setPod(name, truth.name, true);
     this.startAgent(truth);
   }
 
   deleteNode(truth: NodeTruth): void {
     for (const each of this.#components) this.setPod(truth, each, undefined);
+    for (const name of this.daemonSets.names) this.daemonSets.setPod(name, truth.name, undefined);
     this.deleteMachine(truth);
   }
 

@@ -11,6 +11,7 @@ import { benchCold } from './cold.ts';
 import { type Earlier, measuredBefore, readResult } from './earlier.ts';
 import { benchFailover } from './failover.ts';
 import { benchFlood } from './flood.ts';
+import { benchGate } from './gate.ts';
 import { benchGrowth } from './growth.ts';
 import { benchHerd } from './herd.ts';
 import { benchIngest } from './ingest.ts';
@@ -40,6 +41,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   flood: benchFlood,
   schedulers: benchSchedulers,
   failover: benchFailover,
+  gate: benchGate,
 };
 
 /** What needs no cluster, and brings its own nodes. */

@@ -1,5 +1,7 @@
+import { durationMs } from '@rollcall/common/duration-ms.ts';
 import type { EvaluatorOptions } from '../decide/evaluator.ts';
 import type { Budgeted, LabelerOptions } from '../decide/labelers/index.ts';
+import type { StartupGateOptions } from '../decide/labelers/startup-gate.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import type { KeyRegistry } from '../model/keys/key-registry.ts';
 import type { FleetOptions } from '../state/fleet.ts';
@@ -15,7 +17,11 @@ export function labelerSettings(
     poolsAllowedPrefixes: config.poolsAllowedPrefixes,
     poolsRemovedLabels: config.poolsRemovedLabels,
     forbiddenLabelDomains: config.forbiddenLabelDomains,
-    startupGate: { requires: config.startupGateRequires, maxWaitMs: config.startupGateMaxWaitSeconds * 1000 },
+    startupGate: {
+      requires: config.startupGateRequires,
+      maxWaitMs: config.startupGateMaxWaitSeconds * 1000,
+      daemonSets: config.startupGateDaemonSets ? daemonSetGate(config) : undefined,
+    },
     deviceGrammar: {
       labels: config.hardwareLabels,
       pci: { deviceClassWhitelist: config.pciDeviceClassWhitelist, deviceLabelFields: config.pciDeviceLabelFields },
@@ -23,6 +29,16 @@ export function labelerSettings(
     },
     factLabels: config.agents ? config.factLabels : [],
     eviction: config.evict ? evictionFor(config, keys) : undefined,
+  };
+}
+
+function daemonSetGate(config: CoordinatorConfig): NonNullable<StartupGateOptions['daemonSets']> {
+  return {
+    namespaces: config.startupGateDaemonSetsNamespaces,
+    exclude: config.startupGateDaemonSetsExclude,
+    startupTaints: config.startupGateDaemonSetsTaints,
+    timeoutMs: durationMs(config.startupGateDaemonSetsTimeout) ?? 0,
+    onTimeout: config.startupGateDaemonSetsOnTimeout,
   };
 }
 

@@ -37,6 +37,7 @@ export const NO_SUBSCRIBERS: Subscribers = {
   heldBack: () => {},
   late: () => {},
   gateOpened: () => {},
+  gateWaits: () => {},
   contested: () => {},
   leftAlone: () => {},
 };

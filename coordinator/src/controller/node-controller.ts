@@ -116,10 +116,20 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const { fleet, evaluator, skipped } = this.#options;
     fleet.tick();
     skipped.tick();
-    const { released, waited } = evaluator.due();
+    const { released, gated, waited } = evaluator.due();
+    for (const { name, isOver } of gated) this.#waitsLong(name, isOver);
     for (const node of released) this.changed(node, false);
     for (const node of waited) this.#options.writer.add(node);
     for (const node of evaluator.takeWaiting()) this.changed(node, false);
+  }
+
+  /** A node has waited for long at the startup gate: it is opened, or people are told for what it waits on. */
+  #waitsLong(name: string, isOver: boolean): void {
+    const { evaluator, subscribers, writer } = this.#options;
+    const decision = evaluator.decide(name);
+    const gate = decision?.intent.get(entryKey({ kind: 'taint', key: STARTUP_TAINT }));
+    if (decision && gate?.stance === 'keep') subscribers.gateWaits(decision.evaluated, gate.missing ?? [], isOver);
+    writer.add(name);
   }
 
   #hasTime(): boolean {

@@ -23,6 +23,8 @@ export type Subscribers = {
   late: (node: EvaluatedNode, service: Service) => void;
   /** The startup gate of a node was opened, at last without the labels that are missing. */
   gateOpened: (node: NodeSnapshot, missing: readonly string[]) => void;
+  /** A node has waited for long at the startup gate, or as long as it should (`isOver`), and waits on for what is missing. */
+  gateWaits: (node: NodeSnapshot, missing: readonly string[], isOver: boolean) => void;
   /** Keys that do not stay as they are written. */
   contested: (node: ObservedNode, keys: readonly ContestedKey[]) => void;
   /** Called with keys that are not written, since another writer has them. */

@@ -16,6 +16,7 @@ import { planNode } from './intent/plan-node.ts';
 import { type EvictableLabels, evictableLabels } from './labelers/evictable-labels.ts';
 import { type Budgeted, createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { EvaluatedNode, Labelers } from './labelers/labeler.ts';
+import type { StartupGateOptions } from './labelers/startup-gate.ts';
 import { undecidedLabels } from './labelers/undecided-labels.ts';
 import { type Judgement, type ReadinessOptions, ReadinessTracker, readinessOf } from './readiness/tracker.ts';
 import { ServiceTally } from './service-tally.ts';
@@ -46,6 +47,11 @@ export type Observation = {
   late: readonly Service[];
 };
 
+function momentsOf({ requires, maxWaitMs, daemonSets }: StartupGateOptions): number[] {
+  if (!daemonSets) return [maxWaitMs];
+  return [...(requires.length > 0 ? [maxWaitMs] : []), daemonSets.timeoutMs, daemonSets.timeoutMs / 2];
+}
+
 /** The memory of one term that decisions depend on. Each term begins with a new one. */
 class Memory {
   readonly observer: ObserverGuard;
@@ -67,7 +73,7 @@ class Memory {
       ...(isReported ? { isReported } : {}),
       undecided: undecidedLabels(factLabels, rules),
     });
-    this.gates = new GateWaits(options.startupGate.maxWaitMs);
+    this.gates = new GateWaits(momentsOf(options.startupGate));
     this.taints = new TaintBudget({
       nodes: () => fleet.nodes(),
       podsOn: (node) => fleet.servicePods.on(node),
@@ -250,12 +256,12 @@ export class Evaluator {
     this.#memory.blastRadius.changed(objects, this.#options.clock.monotonic());
   }
 
-  /** Nodes on which a service is no longer held back, or that have waited long enough at the startup gate. */
-  due(): { released: readonly string[]; waited: readonly string[] } {
+  /** Nodes on which a service is no longer held back, or that have waited for long at the startup gate. */
+  due(): { released: readonly string[]; gated: ReturnType<GateWaits['due']>; waited: readonly string[] } {
     const nowMs = this.#options.clock.monotonic();
     const { readiness, gates, texts } = this.#memory;
-    const waited = [...gates.due(nowMs), ...texts.tick(nowMs)];
-    return { released: [...readiness.released(nowMs), ...this.unguarded()], waited };
+    const released = [...readiness.released(nowMs), ...this.unguarded()];
+    return { released, gated: gates.due(nowMs), waited: texts.tick(nowMs) };
   }
 
   /** Nodes on which a guard no longer delays anything. */

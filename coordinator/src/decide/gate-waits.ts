@@ -7,13 +7,15 @@ type Observed = { ageMs: number; nowMs: number };
 
 /** Nodes behind the startup gate in one term, and how long they have waited. */
 export class GateWaits {
-  readonly #maxWaitMs: number;
+  /** After how long a wait means something else: the gate opens, or people are told. */
+  readonly #momentsMs: readonly number[];
   /** Since when each node waits, by the monotonic clock. */
   readonly #sinceMs = new WeakMap<NodeRecord, number>();
-  readonly #gated = new Set<NodeRecord>();
+  /** How many of the moments have passed. */
+  readonly #gated = new Map<NodeRecord, number>();
 
-  constructor(maxWaitMs: number) {
-    this.#maxWaitMs = maxWaitMs;
+  constructor(momentsMs: readonly number[]) {
+    this.#momentsMs = momentsMs;
   }
 
   /**
@@ -29,17 +31,23 @@ export class GateWaits {
   /** Records that the Node was seen. Other than by this, nothing is remembered. */
   observe(record: NodeRecord, { taints }: Pick<ObservedNode, 'taints'>, { ageMs, nowMs }: Observed): void {
     if (!this.#sinceMs.has(record)) this.#sinceMs.set(record, beganMs(record, ageMs, nowMs));
-    if (taints?.some(({ key }) => key === STARTUP_TAINT)) this.#gated.add(record);
-    else this.#gated.delete(record);
+    if (!taints?.some(({ key }) => key === STARTUP_TAINT)) this.#gated.delete(record);
+    else if (!this.#gated.has(record)) this.#gated.set(record, 0);
   }
 
-  /** Nodes that have waited long enough; each is told once. `nowMs` is monotonic. */
-  due(nowMs: number): string[] {
-    const due = [...this.#gated].filter((record) => {
-      return record.ended || nowMs - (this.#sinceMs.get(record) ?? nowMs) >= this.#maxWaitMs;
-    });
-    for (const record of due) this.#gated.delete(record);
-    return due.filter(({ ended }) => !ended).map(({ name }) => name);
+  /** Nodes for which one of the moments has come, or the last of them (`isOver`); each is told once. `nowMs` is monotonic. */
+  due(nowMs: number): { name: string; isOver: boolean }[] {
+    const due: { name: string; isOver: boolean }[] = [];
+    for (const [record, before] of this.#gated) {
+      const waitedMs = nowMs - (this.#sinceMs.get(record) ?? nowMs);
+      const passed = this.#momentsMs.filter((momentMs) => waitedMs >= momentMs).length;
+      if (record.ended) this.#gated.delete(record);
+      else if (passed > before) {
+        this.#gated.set(record, passed);
+        due.push({ name: record.name, isOver: passed === this.#momentsMs.length });
+      }
+    }
+    return due;
   }
 }
 

@@ -64,7 +64,7 @@ function isOrdered(operator: 'Gt' | 'Lt', value: string, bound: string): boolean
 }
 
 /** As Go's `strconv.ParseInt(text, 10, 64)` takes it; a number of JavaScript is not exact so far out. */
-function parseInt64(text: string): bigint | undefined {
+export function parseInt64(text: string): bigint | undefined {
   if (!/^[+-]?[0-9]+$/.test(text)) return undefined;
   const value = BigInt(text);
   return value < INT64_MIN || value > INT64_MAX ? undefined : value;

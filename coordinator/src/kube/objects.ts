@@ -44,16 +44,30 @@ export type NodeDemands = {
   };
 };
 
+export type PodSpec = NodeDemands & {
+  nodeName?: string;
+  hostNetwork?: boolean;
+  serviceAccountName?: string;
+  tolerations?: Toleration[];
+};
+
+type ContainerStatus = { state?: { waiting?: { reason?: string } } };
+
 export type Pod = KubeObject & {
-  spec?: NodeDemands & { nodeName?: string; serviceAccountName?: string; tolerations?: Toleration[] };
+  spec?: PodSpec;
   status?: {
     phase?: string;
+    reason?: string;
     startTime?: string;
     podIP?: string;
     hostIP?: string;
-    conditions?: { type: string; status: string; reason?: string; lastTransitionTime?: string }[];
+    conditions?: { type: string; status: string; reason?: string; message?: string; lastTransitionTime?: string }[];
+    initContainerStatuses?: ContainerStatus[];
+    containerStatuses?: ContainerStatus[];
   };
 };
+
+export type DaemonSet = KubeObject & { spec?: { template?: { spec?: PodSpec } } };
 
 export type NodeCondition = {
   type: string;

@@ -51,7 +51,10 @@ test('what belongs together may stand in groups of the file', async () => {
     rules: { allowedPrefixes: ['accelerators/'] },
     pools: { allowedPrefixes: ['tier'] },
     pci: { deviceClassWhitelist: ['03'], deviceLabelFields: ['class'] },
-    startupGate: { requires: ['accelerators/edgetpu'], maxWaitSeconds: 5 },
+    startupGate: {
+      ...{ requires: ['accelerators/edgetpu'], maxWaitSeconds: 5 },
+      daemonSets: { enabled: true, exclude: ['kube-system/a', 'example.com/tier=b'], onTimeout: 'Stay' },
+    },
   });
   expect(await load(['--config=x.yaml'], file)).toMatchObject({
     action: 'run',
@@ -62,8 +65,34 @@ test('what belongs together may stand in groups of the file', async () => {
       pciDeviceLabelFields: ['class'],
       startupGateRequires: ['accelerators/edgetpu'],
       startupGateMaxWaitSeconds: 5,
+      startupGateDaemonSets: true,
+      startupGateDaemonSetsExclude: ['kube-system/a', 'example.com/tier=b'],
+      startupGateDaemonSetsOnTimeout: 'Stay',
+      startupGateDaemonSetsTimeout: '10m',
     },
   });
+});
+
+test.each([
+  ['--startup-gate-daemon-sets-exclude=a/b/c', '--startup-gate-daemon-sets-exclude: must be names of DaemonSets'],
+  ['--startup-gate-daemon-sets-namespaces=A', '--startup-gate-daemon-sets-namespaces: '],
+  ['--startup-gate-daemon-sets-timeout=600', '--startup-gate-daemon-sets-timeout: must be a duration of 1s to 24h'],
+  ['--startup-gate-daemon-sets-timeout=25h', '--startup-gate-daemon-sets-timeout: must be a duration of 1s to 24h'],
+  ['--startup-gate-daemon-sets-taints=a b', '--startup-gate-daemon-sets-taints: '],
+])('%s is refused', async (flag, problem) => {
+  await expect(load(['--startup-gate-daemon-sets', flag])).rejects.toThrow(problem);
+});
+
+test.each(['exclude=a', 'namespaces=a', 'taints=a'])(
+  'the startup gate has %s only if it waits for DaemonSets',
+  async (flag) => {
+    await expect(load([`--startup-gate-daemon-sets-${flag}`])).rejects.toThrow('needs --startup-gate-daemon-sets');
+  },
+);
+
+test('without agents, the services of Gitpod have to be off', async () => {
+  await expect(load(['--agents=false'])).rejects.toThrow('--gitpod: must be false with --agents=false');
+  expect(await load(['--agents=false', '--gitpod=false'])).toMatchObject({ values: { agents: false } });
 });
 
 test('where notifications go is not printed: it may hold a secret', async () => {

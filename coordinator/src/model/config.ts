@@ -107,9 +107,16 @@ function checkTls(values: Values, fieldOf: FieldName): void {
 
 /** Settings that mean nothing without another. */
 function checkTogether(values: Values, fieldOf: FieldName): void {
-  const { agents, gitpod, evict, evictReadiness, notifyUrl, notifyNodes } = values;
+  const { agents, gitpod, startupGateDaemonSets, evict, evictReadiness, notifyUrl, notifyNodes } = values;
   if (!agents && gitpod)
     throw configInvalid(fieldOf('gitpod'), 'must be false with --agents=false, since agents probe its services');
+  for (const each of [
+    'startupGateDaemonSetsNamespaces',
+    'startupGateDaemonSetsExclude',
+    'startupGateDaemonSetsTaints',
+  ] as const)
+    if (values[each].length > 0 && !startupGateDaemonSets)
+      throw configInvalid(fieldOf(each), 'needs --startup-gate-daemon-sets');
   if (evictReadiness && !evict) throw configInvalid(fieldOf('evictReadiness'), 'needs --evict');
   if (notifyNodes.length > 0 && notifyUrl.length === 0)
     throw configInvalid(fieldOf('notifyNodes'), 'needs --notify-url');

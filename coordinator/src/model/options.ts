@@ -1,5 +1,6 @@
 import { checkLabel, checkListen, checkSubdomain, isSubdomain, PORT } from '@rollcall/common/config/checks.ts';
 import type { OptionTable } from '@rollcall/common/config/option.ts';
+import { durationMs } from '@rollcall/common/duration-ms.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import { DEFAULT_POOL_LABELS } from '@rollcall/common/pool-labels.ts';
 import { FACT_PREFIX, REPAIR_CONDITIONS } from '@rollcall/common/well-known.ts';
@@ -24,6 +25,22 @@ function checkPrefixes(prefixes: readonly string[]): string | undefined {
   return odd === undefined
     ? undefined
     : `must be prefixes of label keys, such as example.com/; got ${JSON.stringify(odd)}`;
+}
+
+/** `NAME`, `NAMESPACE/NAME`, or `KEY=VALUE`, whose key may have a prefix. */
+const EXCLUDED_DAEMON_SET =
+  /^([a-z0-9]([-a-z0-9]*[a-z0-9])?\/)?[a-z0-9]([-.a-z0-9]*[a-z0-9])?$|^[^=\s]+=[-A-Za-z0-9_.]*$/;
+
+function isTimeout(text: string): boolean {
+  const ms = durationMs(text);
+  return ms !== undefined && ms >= 1000 && ms <= 86_400_000;
+}
+
+function firstProblem(
+  entries: readonly string[],
+  problemOf: (entry: string) => string | undefined,
+): string | undefined {
+  return entries.map(problemOf).find((problem) => problem !== undefined);
 }
 
 /** What matches no class is accepted as by NFD, with a warning. */
@@ -169,6 +186,47 @@ export const COORDINATOR_OPTIONS = {
     min: 1,
     max: 86_400,
     help: 'Maximum time that a node waits behind the startup taint, from its creation.',
+  },
+  startupGateDaemonSets: {
+    type: 'boolean',
+    default: false,
+    help: 'Let a new node behind the startup taint wait also until every DaemonSet that belongs on it has a Ready pod there. Requires the rights to list and watch DaemonSets and the pods of all namespaces.',
+  },
+  startupGateDaemonSetsNamespaces: {
+    type: 'list',
+    default: [],
+    defaultText: 'all',
+    check: (names) => firstProblem(names, checkLabel),
+    help: 'Namespaces of the DaemonSets that a new node waits for.',
+  },
+  startupGateDaemonSetsExclude: {
+    type: 'list',
+    default: [],
+    check: (entries) =>
+      firstProblem(entries, (entry) =>
+        EXCLUDED_DAEMON_SET.test(entry)
+          ? undefined
+          : `must be names of DaemonSets, as NAME or NAMESPACE/NAME, or labels, as KEY=VALUE; got ${JSON.stringify(entry)}`,
+      ),
+    help: 'DaemonSets that no node waits for, each by NAME, NAMESPACE/NAME, or a label KEY=VALUE of the DaemonSet.',
+  },
+  startupGateDaemonSetsTaints: {
+    type: 'list',
+    default: [],
+    check: checkPrefixes,
+    help: 'Keys of taints that nodes have only while they start, in addition to those of Kubernetes, autoscalers, Cilium, the EBS and EFS drivers and NodeServices: they do not decide where a DaemonSet belongs. An entry that ends with a slash is a prefix.',
+  },
+  startupGateDaemonSetsTimeout: {
+    type: 'string',
+    default: '10m',
+    check: (text) => (isTimeout(text) ? undefined : 'must be a duration of 1s to 24h, such as 90s or 10m'),
+    help: 'Maximum time that a node waits for DaemonSets, from its creation; after half of it, an Event names what is missing.',
+  },
+  startupGateDaemonSetsOnTimeout: {
+    type: 'string',
+    default: 'Open',
+    choices: ['Open', 'Stay'],
+    help: 'What happens after that time: the node opens, or it goes on waiting.',
   },
   labelDir: {
     type: 'string',

@@ -1,4 +1,5 @@
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
 import { agentPod, watchedFleet } from './fleet.test-fixtures.ts';
 
@@ -127,6 +128,35 @@ test('what a driver or NFD says of a node is not urgent', () => {
   expect(inventory()?.dra).toEqual(new Map([['d', { count: 1, isComplete: true }]]));
   expect(inventory()?.nfd).toEqual({ 'cpu.model.family': '6' });
   expect(told()).toEqual([...ALL, ...ALL]);
+});
+
+test('DaemonSets and their pods matter to nodes behind the startup gate alone', () => {
+  const { fleet, node, told } = watched();
+  fleet.nodeHandlers.onUpsert({ ...node('n', {}, '2'), taints: [{ key: STARTUP_TAINT, effect: 'NoSchedule' }] });
+  told();
+  const base = { uid: 'd', namespace: 'system', name: 'd' };
+  const { daemonSets, daemonPods } = fleet.onDemand.objects;
+  daemonSets.replace([{ ...base, labels: {}, template: {}, node: '*' }]);
+  expect([...new Set(told())]).toEqual(['n normal']);
+  const pod = (on: string, readySinceSeconds: number) => ({
+    ...base,
+    name: on,
+    node: on,
+    createdAtSeconds: 1,
+    readySinceSeconds,
+  });
+  daemonPods.replace([pod('n', 0), pod('m', 0)]);
+  told();
+  daemonPods.upsert(pod('m', 1));
+  expect(told()).toEqual([]);
+  daemonPods.upsert(pod('n', 1));
+  expect(told()).toEqual(['n normal']);
+  daemonSets.upsert({ ...base, labels: {}, template: { nodeSelector: { a: 'b' } }, node: '*' });
+  expect(told()).toEqual(['n normal']);
+  fleet.nodeHandlers.onUpsert({ ...node('n', {}, '3'), taints: [] });
+  told();
+  daemonPods.upsert(pod('n', 0));
+  expect(told()).toEqual([]);
 });
 
 test('a Node that changed is looked at, and one that is gone is not', () => {

@@ -9,7 +9,7 @@ import type { ReportIdentity, SessionResult } from './agent-sessions.ts';
 import { agentSignsOf } from './agent-signs.ts';
 import { withHistory } from './condition-history.ts';
 import { CsiNodes } from './csi-nodes.ts';
-import type { FreshnessTracker } from './freshness.ts';
+import type { FreshnessOptions, FreshnessTracker } from './freshness.ts';
 import { createIntern } from './intern.ts';
 import { ListedOrigins } from './listed-origins.ts';
 import { inventoryOf } from './machines.ts';
@@ -20,7 +20,7 @@ import { lifecycleOf, NO_CONDITION_OWNERS } from './observed-conditions.ts';
 import { type ObservedNode, observeNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
-import { OnDemand } from './on-demand-objects.ts';
+import { mayConcern, OnDemand } from './on-demand-objects.ts';
 import type { PodsByNamespace } from './pods-by-namespace.ts';
 import { type ObservedPoolLabelSet, POOL_LABEL_KINDS, type PoolLabelKind, PoolLabelSets } from './pool-label-sets.ts';
 import type { Freshness } from './presence.ts';
@@ -30,7 +30,7 @@ import { faultOf } from './shared-faults.ts';
 import type { NodeSnapshot } from './snapshot.ts';
 import { Term } from './term.ts';
 
-export type FleetOptions = {
+export type FleetOptions = Pick<FreshnessOptions, 'agents' | 'windowMs' | 'guardPercent'> & {
   /** The pods of services, by node. */
   servicePods: PodsByNamespace<ObservedPod>;
   clock: Clock;
@@ -43,11 +43,6 @@ export type FleetOptions = {
   /** Of the features that Nodes declare, those to keep, by what the rules ask. */
   declaredFeatures?: () => readonly string[];
   poolLabels: readonly string[];
-  /** Whether nodes have agents; defaults to true. */
-  agents?: boolean;
-  /** Milliseconds without a report after which a node is silent. */
-  windowMs: number;
-  guardPercent: number;
   /** Annotations of Nodes to keep beside those that rollcall applied. */
   annotationsOfInterest: ReadonlySet<string>;
   /** Keeps the others as well. */
@@ -127,8 +122,10 @@ export class Fleet {
       () => this.markAll(),
     );
     this.onDemand = new OnDemand(
-      (node) => this.#changed(node, false),
-      () => this.markAll(),
+      (node, name) => mayConcern(name, this.#nodes.get(node)) && this.#changed(node, false),
+      (name) => {
+        for (const node of this.nodes()) if (mayConcern(name, node)) this.#changed(node.name, false);
+      },
     );
     this.#workspaces = new NodeIndexer<ObservedWorkspace>((previous, next) => {
       for (const workspace of [previous, next]) if (workspace) this.#changed(workspace.node, true);
@@ -357,15 +354,14 @@ export class Fleet {
 
   /** A node that is drained, shut down or in maintenance is no reason for an alert: if no agent is heard, it counts apart. */
   countByFreshness(): Partial<Record<Freshness['state'] | 'maintenance', number>> {
-    const states = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0, maintenance: 0 };
-    const count: Record<string, number> = this.#options.agents === false ? { none: 0 } : states;
+    const count: Record<string, number> = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0, maintenance: 0 };
     for (const record of this.#term.records()) {
       const { state } = this.freshness.of(record);
       const node = state === 'silent' || state === 'absent' ? this.node(record.name) : undefined;
       const counted = node && isDisturbed(lifecycleOf(node)) ? 'maintenance' : state;
       count[counted] = (count[counted] ?? 0) + 1;
     }
-    return count;
+    return 'none' in count ? { none: count['none'] } : count;
   }
 
   /** This replica begins to lead: what was heard before is of another time. */

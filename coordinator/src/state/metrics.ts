@@ -16,16 +16,18 @@ export type FleetSources = {
   isDryRun: (service: string) => boolean;
 };
 
-/** Counts the startup gates that were opened. Registers it; once for a registry. */
-export function registerGateMetric(registry: Registry): (outcome: 'complete' | 'expired') => void {
+export type GateOutcome = 'complete' | 'expired' | 'stays';
+
+/** Counts the startup gates that were opened, and those whose time is over and that stay closed. Registers it; once for a registry. */
+export function registerGateMetric(registry: Registry): (outcome: GateOutcome) => void {
   const opened = new Counter({
     name: 'rollcall_coordinator_startup_gates_opened_total',
-    help: 'Nodes whose startup gate opened, by outcome: complete (nothing was missing) or expired (after the maximum wait time).',
+    help: 'Nodes whose startup gate opened, by outcome: complete (nothing was missing) or expired (after the maximum wait time); stays is for those that stay closed after that time.',
     labelNames: ['outcome'],
     registers: [registry],
   });
   // From the start, or the first one would not count as an increase.
-  for (const outcome of ['complete', 'expired']) opened.inc({ outcome }, 0);
+  for (const outcome of ['complete', 'expired', 'stays']) opened.inc({ outcome }, 0);
   return (outcome) => opened.inc({ outcome });
 }
 

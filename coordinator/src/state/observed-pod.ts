@@ -1,5 +1,6 @@
 import type { Pod, Toleration } from '../kube/objects.ts';
-import { type PodsCheck, podsChecksOf, type Service, type ServiceTaint } from '../model/services.ts';
+import { tolerates } from '../kube/tolerations.ts';
+import { type PodsCheck, podsChecksOf, type Service } from '../model/services.ts';
 import { createIntern } from './intern.ts';
 import { selectedIn } from './pods-by-namespace.ts';
 
@@ -45,6 +46,9 @@ export function observePod({ metadata, spec, status }: Pod): ObservedPod {
     startTime: status?.startTime ?? '',
   };
 }
+
+/** Pods that have not ended, as the API server takes it in a query: one that ends is told as one that is gone. */
+export const NOT_ENDED = 'status.phase!=Succeeded,status.phase!=Failed';
 
 /** Pods of one kind have the same labels and tolerations. */
 const intern = createIntern<object>();
@@ -97,15 +101,6 @@ export function isOfNode(
 /** The first of these pods that is Ready, not terminating, and of this Node. One is enough. */
 export function readyPodIn(pods: readonly ObservedPod[], node: { createdAtMs: number }): ObservedPod | undefined {
   return pods.find((pod) => pod.ready && !pod.terminating && isOfNode(pod, node));
-}
-
-/** Whether one of these tolerates a taint, as kube-scheduler sees it. */
-export function tolerates(tolerations: readonly Toleration[], taint: ServiceTaint): boolean {
-  return tolerations.some(({ key = '', operator = 'Equal', value = '', effect = '' }) => {
-    if (effect !== '' && effect !== taint.effect) return false;
-    if (key === '') return operator === 'Exists';
-    return key === taint.key && (operator === 'Exists' || value === taint.value);
-  });
 }
 
 /**

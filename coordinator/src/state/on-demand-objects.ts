@@ -1,6 +1,10 @@
 import type { WATCHED } from '@rollcall/common/watched-resources.ts';
+import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import { observeDaemonPod, observeDaemonSet } from './daemon-sets.ts';
 import { observeNodeFeature } from './node-features.ts';
 import { EVERY_NODE, NodeIndexer, type OnNode } from './node-indexer.ts';
+import type { ObservedNode } from './observed-node.ts';
+import { NOT_ENDED } from './observed-pod.ts';
 import { observeResourceSlice } from './resource-slices.ts';
 
 /** Objects of nodes that are watched only while a rule or a check asks for what they say. */
@@ -72,13 +76,18 @@ export type OnDemandRow = {
   observe: (raw: never, names: readonly string[]) => OnNode;
   /** Objects in a page of the list. */
   pageSize?: number;
+  fieldSelector?: string;
+  /** It is only of use for nodes behind the startup gate, which asks for it. */
+  isForGate?: true;
 };
 
-/** All that is watched only while a rule or a check asks for it. */
+/** All that is watched only while a rule, a check or the startup gate asks for it. */
 export const ON_DEMAND = {
   slices: { watched: 'resourceSlices', observe: observeResourceSlice },
   // Each has some hundred kilobytes, since NFD includes the whole configuration of the kernel.
   nodeFeatures: { watched: 'nodeFeatures', observe: observeNodeFeature, pageSize: 50 },
+  daemonSets: { watched: 'daemonSets', observe: observeDaemonSet, isForGate: true },
+  daemonPods: { watched: 'pods', observe: observeDaemonPod, isForGate: true, fieldSelector: NOT_ENDED },
 } as const satisfies Readonly<Record<string, OnDemandRow>>;
 
 export type OnDemandName = keyof typeof ON_DEMAND;
@@ -87,12 +96,23 @@ type Observed<N extends OnDemandName> = ReturnType<(typeof ON_DEMAND)[N]['observ
 /** Objects of a node; `undefined` while they are not known. */
 export type OnDemandOnNode = { readonly [N in OnDemandName]: readonly Observed<N>[] | undefined };
 
+/** Whether a change of these may matter to a node: those for the startup gate do while it has the taint. */
+export function mayConcern(name: OnDemandName, node: Pick<ObservedNode, 'taints'> | undefined): boolean {
+  const { isForGate }: OnDemandRow = ON_DEMAND[name];
+  return !isForGate || node?.taints?.some(({ key }) => key === STARTUP_TAINT) === true;
+}
+
 export class OnDemand {
   readonly objects: { readonly [N in OnDemandName]: OnDemandCollection<Observed<N>> };
 
-  /** `onEvery`: what is known of every node may be other than before. */
-  constructor(onChange: (node: string) => void, onEvery: () => void) {
-    this.objects = mapOnDemand(() => new OnDemandObjects<OnNode>(onChange, onEvery)) as OnDemand['objects'];
+  /** What is known of a node, or of every node, may be other than before. */
+  constructor(onChange: (node: string, name: OnDemandName) => unknown, onEvery: (name: OnDemandName) => unknown) {
+    const objectsOf = (name: OnDemandName) =>
+      new OnDemandObjects<OnNode>(
+        (node) => onChange(node, name),
+        () => onEvery(name),
+      );
+    this.objects = mapOnDemand(objectsOf) as OnDemand['objects'];
   }
 
   on(node: string): OnDemandOnNode {

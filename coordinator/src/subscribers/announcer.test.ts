@@ -213,6 +213,34 @@ test('a startup gate that opened without something becomes an Event of its Node,
   expect(gates).toEqual(['expired', 'expired']);
 });
 
+test('a node that waits long at the startup gate becomes an Event, and is counted if it stays closed', () => {
+  const { announcer, news, gates } = announced();
+  announcer.gateWaits(snapshot(), ['system/a (ImagePullBackOff)', 'tier'], false);
+  announcer.gateWaits(snapshot(), ['tier'], true);
+  expect(news).toEqual([
+    'StartupGateWaiting: The startup taint has kept pods away for half of its maximum time, or longer: the node waits for system/a (ImagePullBackOff), tier',
+    'StartupGateWaiting: The startup taint has kept pods away for longer than it should: the node waits for tier',
+  ]);
+  expect(gates).toEqual(['stays']);
+});
+
+test('a gate that opens tells how long each DaemonSet took, of at most 200', async () => {
+  const { announcer, metric } = announced();
+  const template = {};
+  const daemonSets = Array.from({ length: 201 }, (_, index) => ({
+    ...{ uid: `${index}`, namespace: 'system', name: `d-${index}`, labels: {}, template, node: '*' },
+  }));
+  const daemonPods = ['gone', ...daemonSets.map(({ uid }) => uid)].map((uid) => ({
+    ...{ uid, namespace: 'system', name: uid, node: 'n', createdAtSeconds: 100, readySinceSeconds: 130 },
+  }));
+  const node = { ...snapshot(), createdAtMs: 100_000 };
+  announcer.gateOpened({ ...node, onDemand: { ...node.onDemand, daemonSets, daemonPods } }, []);
+  const lines = await metric('rollcall_coordinator_startup_gate_daemon_set_seconds');
+  const sumOf = (name: string) => lines.find((line) => line.includes(`_sum{daemon_set="${name}"}`))?.split(' ')[1];
+  const found = ['system/d-0', 'system/d-199', 'system/d-200', 'others'].map(sumOf);
+  expect(found).toEqual(['30', '30', undefined, '30']);
+});
+
 const FLEET = { subject: 'agents', of: 'fleet', nodes: 3 } as const;
 const TIER = { subject: 'configuration', of: 'tier', nodes: 20 } as const;
 

@@ -4,6 +4,7 @@ import type { Subscribers } from '../controller/subscribers.ts';
 import type { EvaluatedNode } from '../decide/labelers/labeler.ts';
 import { shownReady } from '../decide/shown-ready.ts';
 import type { Service } from '../model/services.ts';
+import type { GateOutcome } from '../state/metrics.ts';
 import type { NodeRecord } from '../state/node-record.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
 import { podsOf, readyPodIn } from '../state/observed-pod.ts';
@@ -21,9 +22,9 @@ import type { ServiceMetrics } from './service-metrics.ts';
 export type AnnouncerOptions = {
   services: () => readonly Service[];
   record: (news: EventNews) => void;
-  metrics: Pick<ServiceMetrics, 'becameReady' | 'started' | 'late'>;
+  metrics: Pick<ServiceMetrics, 'becameReady' | 'started' | 'late' | 'daemonSetReady'>;
   /** Counts it. */
-  gateOpened: (outcome: 'complete' | 'expired') => void;
+  gateOpened: (outcome: GateOutcome) => void;
   /** What the budget of a service keeps from nodes, with at most so many names of nodes. */
   withheld: (service: string, namesMax: number) => string | undefined;
   /** What Events about the fleet as a whole are attached to. */
@@ -125,11 +126,27 @@ export class Announcer {
 
   /** The startup gate of a node was opened, at last without what is missing. */
   gateOpened(node: NodeSnapshot, missing: readonly string[]): void {
-    const { record, gateOpened } = this.#options;
+    const { record, gateOpened, metrics } = this.#options;
     gateOpened(missing.length > 0 ? 'expired' : 'complete');
+    const { daemonSets = [], daemonPods = [] } = node.onDemand;
+    for (const { uid, readySinceSeconds } of daemonPods) {
+      const daemonSet = daemonSets.find((each) => each.uid === uid);
+      if (!daemonSet || readySinceSeconds === 0) continue;
+      metrics.daemonSetReady(`${daemonSet.namespace}/${daemonSet.name}`, readySinceSeconds * 1000 - node.createdAtMs);
+    }
     if (missing.length === 0) return;
     const message = `Removed the startup taint after the maximum wait time, without ${missing.join(', ')}`;
     record({ subject: nodeSubject(node), type: 'Warning', reason: 'StartupGateExpired', message });
+  }
+
+  /** A node has waited for long at the startup gate, or as long as it should (`isOver`), and waits on for what is missing. */
+  gateWaits(node: NodeSnapshot, missing: readonly string[], isOver: boolean): void {
+    if (isOver) this.#options.gateOpened('stays');
+    const long = isOver ? 'for longer than it should' : 'for half of its maximum time, or longer';
+    const text = `The startup taint has kept pods away ${long}: the node waits for ${missing.join(', ')}`;
+    const subject = nodeSubject(node);
+    for (const message of packMessages([text]))
+      this.#options.record({ subject, type: 'Warning', reason: 'StartupGateWaiting', message });
   }
 
   /** Which guards act now. To be called often: only what changed in this term is told. */

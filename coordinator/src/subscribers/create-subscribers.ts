@@ -134,6 +134,7 @@ export function createSubscribers(options: CreateSubscribersOptions): CreatedSub
     heldBack: (...held) => announcer.heldBack(...held),
     late: (...late) => announcer.late(...late),
     gateOpened: (...opened) => announcer.gateOpened(...opened),
+    gateWaits: (...waiting) => announcer.gateWaits(...waiting),
     contested: (...contested) => announcer.contested(...contested),
     leftAlone: (...left) => announcer.leftAlone(...left),
   };

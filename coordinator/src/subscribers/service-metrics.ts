@@ -1,11 +1,16 @@
 import { Counter, Histogram, type Registry } from '@rollcall/common/metrics.ts';
 
+/** DaemonSets with a histogram of their own. */
+const DAEMON_SETS_MAX = 200;
+
 /** How services become ready: under the names of Gitpod's node-labeler, for its dashboards, and under our own. */
 export class ServiceMetrics {
   readonly #reconciles: Counter<'component'>;
   readonly #readySeconds: Histogram<'component'>;
   readonly #startupSeconds: Histogram<'service'>;
   readonly #late: Counter<'service'>;
+  readonly #daemonSetSeconds: Histogram<'daemon_set'>;
+  readonly #daemonSets = new Set<string>();
 
   constructor(registry: Registry) {
     this.#reconciles = new Counter({
@@ -28,6 +33,13 @@ export class ServiceMetrics {
       buckets: [5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200],
       registers: [registry],
     });
+    this.#daemonSetSeconds = new Histogram({
+      name: 'rollcall_coordinator_startup_gate_daemon_set_seconds',
+      help: 'Time from the creation of a node until the pod of a DaemonSet was Ready there, in seconds, for nodes whose startup gate waited for DaemonSets; by NAMESPACE/NAME, of 200 DaemonSets at most, and others.',
+      labelNames: ['daemon_set'],
+      buckets: [5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200],
+      registers: [registry],
+    });
     this.#late = new Counter({
       name: 'rollcall_coordinator_startup_deadlines_exceeded_total',
       help: 'Number of times that a service was not ready on a node within its startupDeadline.',
@@ -39,6 +51,13 @@ export class ServiceMetrics {
   /** `ms`: the time from the creation of the node. */
   started(service: string, ms: number): void {
     this.#startupSeconds.observe({ service }, Math.max(0, ms) / 1000);
+  }
+
+  /** `ms`: the time from the creation of the node, by two clocks. */
+  daemonSetReady(name: string, ms: number): void {
+    if (this.#daemonSets.size < DAEMON_SETS_MAX) this.#daemonSets.add(name);
+    const shown = this.#daemonSets.has(name) ? name : 'others';
+    this.#daemonSetSeconds.observe({ daemon_set: shown }, Math.max(0, ms) / 1000);
   }
 
   late(service: string): void {

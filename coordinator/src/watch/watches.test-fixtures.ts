@@ -18,6 +18,7 @@ export const NODE_FEATURES = '/apis/nfd.k8s-sigs.io/v1alpha1/nodefeatures';
 
 export const CONFIG: WatchOptions['config'] = {
   agents: true,
+  startupGateDaemonSets: false,
   gitpod: true,
   namespace: 'gitpod',
   placing: {

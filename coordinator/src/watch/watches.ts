@@ -14,11 +14,11 @@ import type { CoordinatorConfig } from '../model/config.ts';
 import { formatSelector } from '../model/label-selector.ts';
 import { needs, type Service } from '../model/services.ts';
 import type { Fleet } from '../state/fleet.ts';
-import { type HoldingPod, NOT_ENDED, observeHoldingPod } from '../state/holds/holding-pod.ts';
+import { type HoldingPod, observeHoldingPod } from '../state/holds/holding-pod.ts';
 import type { Holds } from '../state/holds/holds.ts';
 import { type ObservedNodeHold, observeNodeHold } from '../state/holds/node-hold.ts';
 import { eventHandlersOf, type OnNode } from '../state/node-indexer.ts';
-import { observePod } from '../state/observed-pod.ts';
+import { NOT_ENDED, observePod } from '../state/observed-pod.ts';
 import { type ObservedWorkspacePod, observeWorkspace, observeWorkspacePod } from '../state/observed-workspace.ts';
 import {
   mapOnDemand,
@@ -140,7 +140,7 @@ export class HoldWatches {
 export type WatchOptions = {
   config: Pick<
     CoordinatorConfig,
-    'agents' | 'gitpod' | 'namespace' | 'placing' | 'poolNamespace' | 'agentServiceAccount'
+    'agents' | 'startupGateDaemonSets' | 'gitpod' | 'namespace' | 'placing' | 'poolNamespace' | 'agentServiceAccount'
   >;
   client: KubeClient;
   fleet: Fleet;
@@ -269,7 +269,7 @@ export function createWatches(options: WatchOptions): Watches {
   const ofServices = new ServiceWatches({ ...shared, fleet, services });
   const ofHolds = new HoldWatches({ ...shared, holds });
   const onDemand = mapOnDemand((name) => {
-    const { watched, observe, ...row }: OnDemandRow = ON_DEMAND[name];
+    const { watched, observe, isForGate: _, ...row }: OnDemandRow = ON_DEMAND[name];
     return new OnDemandWatch<OnNode>({
       ...shared,
       ...watchOf(WATCHED[watched]),
@@ -281,7 +281,11 @@ export function createWatches(options: WatchOptions): Watches {
   });
   let declaredKept: readonly string[] = [];
   let askedByRules: Partial<Record<OnDemandName, readonly string[]>> = {};
-  const isNeeded = (name: OnDemandName) => services().some((service) => needs(service, ON_DEMAND[name].watched));
+  const isForGate = (name: OnDemandName) => (ON_DEMAND[name] as OnDemandRow).isForGate === true;
+  const isNeeded = (name: OnDemandName) => {
+    const { watched }: OnDemandRow = ON_DEMAND[name];
+    return isForGate(name) ? config.startupGateDaemonSets : services().some((service) => needs(service, watched));
+  };
   const wantOnDemand = () =>
     mapOnDemand((name) => onDemand[name].want(askedByRules[name] ?? (isNeeded(name) ? [] : undefined)));
   wantOnDemand();
@@ -310,7 +314,7 @@ export function createWatches(options: WatchOptions): Watches {
     holdsChanged: () => ofHolds.update(),
     problemOf: (service) => {
       const refused = Object.values(mapOnDemand((name) => name)).find(
-        (name) => needs(service, ON_DEMAND[name].watched) && onDemand[name].isRefused(),
+        (name) => !isForGate(name) && needs(service, ON_DEMAND[name].watched) && onDemand[name].isRefused(),
       );
       return ofServices.problemOf(service) ?? (refused && notPermitted(WATCHED[ON_DEMAND[refused].watched]));
     },

@@ -26,6 +26,12 @@
 {{- $_ := set $config "tlsCertFile" "/etc/rollcall/tls/tls.crt" -}}
 {{- $_ := set $config "tlsKeyFile" "/etc/rollcall/tls/tls.key" -}}
 {{- end -}}
+{{- with .Values.startupGate.daemonSets }}
+{{- if .enabled -}}
+{{- $_ := set $config "startupGateDaemonSets" true -}}
+{{- range $field := list "namespaces" "exclude" "taints" "timeout" "onTimeout" }}{{ $_ := set $config (printf "startupGateDaemonSets%s%s" (upper (substr 0 1 $field)) (substr 1 -1 $field)) (index $.Values.startupGate.daemonSets $field) }}{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- with .Values.pools.allowedPrefixes }}{{ $_ := set $config "poolsAllowedPrefixes" . }}{{ end -}}
 {{- $_ := set $config "servicesAllowedPrefixes" .Values.services.allowedPrefixes -}}
 {{- if ne .Values.hardware.labels "all" }}{{ $_ := set $config "hardwareLabels" .Values.hardware.labels }}{{ end -}}

@@ -17,7 +17,7 @@
 {{- with ($check.condition | default dict).reporter }}{{ $namespaces = append $namespaces .namespace }}{{ end -}}
 {{- end -}}
 {{- end -}}
-{{- if or .Values.coordinator.config.evict (has "*" $namespaces) }}{{ $namespaces = list "*" }}{{ end -}}
+{{- if or .Values.coordinator.config.evict .Values.startupGate.daemonSets.enabled (has "*" $namespaces) }}{{ $namespaces = list "*" }}{{ end -}}
 {{- $namespaces | uniq | sortAlpha | toJson -}}
 {{- end }}
 

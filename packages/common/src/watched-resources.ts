@@ -1,8 +1,8 @@
 /**
- * When a resource is watched: always, while Gitpod is known, while a check asks for it, while a rule does, or while either
- * does. Pods are watched in the namespaces that services, holds and the agents name.
+ * When a resource is watched: always, while Gitpod is known, while a check asks for it, while a rule does, while either
+ * does, or while the startup gate waits for DaemonSets. Pods are watched in the namespaces that services, holds and the agents name.
  */
-type WatchedWhen = 'always' | 'gitpod' | 'check' | 'rule' | 'rule-or-check';
+type WatchedWhen = 'always' | 'gitpod' | 'check' | 'rule' | 'rule-or-check' | 'gate';
 
 /**
  * What it means that a resource cannot be listed. `wait`: nothing is decided before it can be. `empty`: a resource that is
@@ -132,6 +132,15 @@ export const WATCHED = {
     title: 'ResourceSlices',
     when: 'rule-or-check',
     term: 'dra:',
+    unlisted: 'unknown',
+    verbs: WATCH,
+  },
+  daemonSets: {
+    group: 'apps',
+    version: 'v1',
+    resource: 'daemonsets',
+    title: 'DaemonSets',
+    when: 'gate',
     unlisted: 'unknown',
     verbs: WATCH,
   },

@@ -30,6 +30,7 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
   const watches = createWatches({
     config: {
       agents: true,
+      startupGateDaemonSets: false,
       gitpod: true,
       namespace: 'default',
       placing: { namespace: 'default', podSelector: undefined, services: undefined, nodeSelector: undefined },

@@ -7,6 +7,7 @@ import { benchBurst } from '../../scale/burst.ts';
 import { benchCold } from '../../scale/cold.ts';
 import { measuredBefore, readResult } from '../../scale/earlier.ts';
 import { benchFailover } from '../../scale/failover.ts';
+import { benchGate } from '../../scale/gate.ts';
 import { benchGrowth } from '../../scale/growth.ts';
 import { benchIngest } from '../../scale/ingest.ts';
 import { benchJoin } from '../../scale/join.ts';
@@ -68,6 +69,12 @@ describe('with ten nodes the bench', () => {
     await lab.settled(2);
   });
 });
+
+test('gate comes to its end, with a number for every measure, one PATCH a node, and no gate that opened early', async () => {
+  const measures = await benchGate(lab, OPTIONS);
+  expect(miscounted(measures)).toEqual([]);
+  expect(measures.filter(({ value }) => !Number.isFinite(value))).toEqual([]);
+}, 180_000);
 
 test('growth comes to its end, with a number for every kind of event, and writes nothing for what changes nothing', async () => {
   const measures = await benchGrowth(undefined, [60]);

@@ -33,12 +33,21 @@ export const SET_BY_CHART = {
   ],
 };
 
+/** The values of the chart have these under `startupGate.daemonSets`. */
+export const DAEMON_SET_GATE = 'startupGateDaemonSets';
+export const DAEMON_SET_GATE_OPTIONS = pick(
+  COORDINATOR_OPTIONS,
+  (key) => key.startsWith(DAEMON_SET_GATE) && key !== DAEMON_SET_GATE,
+);
 export const GITPOD_OPTIONS = pick(COORDINATOR_OPTIONS, (key) => OF_GITPOD.includes(key));
 export const AGENT_CHART_OPTIONS = left(AGENT_OPTIONS, SET_BY_CHART.agent);
 export const COORDINATOR_CHART_OPTIONS = left(COORDINATOR_OPTIONS, SET_BY_CHART.coordinator);
 
 function left(options: OptionTable, setByChart: readonly string[]): Record<string, ConfigOption> {
-  return pick(options, (key) => !OF_GITPOD.includes(key) && !setByChart.includes(key));
+  return pick(
+    options,
+    (key) => !OF_GITPOD.includes(key) && !key.startsWith(DAEMON_SET_GATE) && !setByChart.includes(key),
+  );
 }
 
 function pick(options: OptionTable, wanted: (key: string) => boolean): Record<string, ConfigOption> {

@@ -21,7 +21,7 @@ import {
   REPOSITORY,
   TAG_OR_NONE,
 } from './kubernetes.ts';
-import { GITPOD_OPTIONS } from './options.ts';
+import { DAEMON_SET_GATE, DAEMON_SET_GATE_OPTIONS, GITPOD_OPTIONS } from './options.ts';
 import { optionSchema } from './schema.ts';
 import { NODE_HOLDS, NODE_SERVICES } from './services.ts';
 import { count, flag, type Leaf, leaf, section, text } from './value.ts';
@@ -45,6 +45,16 @@ function fromOptions(options: OptionTable): Record<string, Leaf> {
   const entries = Object.entries(options);
   return Object.fromEntries(
     entries.map(([name, option]) => [name, leaf(option.help, optionSchema(name, option), option.default)]),
+  );
+}
+
+/** The options of the startup gate for DaemonSets, without what their names have in common. */
+function daemonSetOptions(): Record<string, Leaf> {
+  return Object.fromEntries(
+    Object.entries(fromOptions(DAEMON_SET_GATE_OPTIONS)).map(([name, value]) => {
+      const own = name.slice(DAEMON_SET_GATE.length);
+      return [`${own.charAt(0).toLowerCase()}${own.slice(1)}`, value];
+    }),
   );
 }
 
@@ -166,6 +176,18 @@ const FIELDS = {
       enabled: flag('Install it.', true),
     }),
   }),
+  startupGate: section(
+    'What new nodes wait for behind the startup taint, besides coordinator.config.startupGateRequires.',
+    {
+      daemonSets: section('Wait until every DaemonSet that belongs on the node has a Ready pod there.', {
+        enabled: flag(
+          'Wait for DaemonSets. Grants the coordinator the rights to list and watch DaemonSets, and the pods of all namespaces.',
+          false,
+        ),
+        ...daemonSetOptions(),
+      }),
+    },
+  ),
   scheduler: section('The scheduler extender.', {
     enabled: flag('Listen for requests of a kube-scheduler.', false),
     port: leaf(

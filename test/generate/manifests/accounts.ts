@@ -133,6 +133,7 @@ const WHEN: Readonly<Record<Exclude<WatchedResource['when'], 'always'>, string>>
   check: 'where a check asks for it',
   rule: 'where a rule asks for it',
   'rule-or-check': 'where a rule or a check asks for it',
+  gate: 'where startupGate.daemonSets asks for it',
 };
 function unwatched({ when }: WatchedResource): Pick<Grant, 'unused'> {
   const reason = when === 'always' ? '' : `watched ${WHEN[when]}`;
@@ -149,6 +150,7 @@ const WATCHES = Object.values<WatchedResource>(WATCHED).flatMap((watched): Grant
     resource,
     ...(role ? { where: WHERE[role] } : {}),
     ...(term ? { when: `a rule or check with ${term}` } : {}),
+    ...(when === 'gate' ? { when: 'startupGate.daemonSets' } : {}),
   };
   if (resource === 'nodes') return [];
   return [

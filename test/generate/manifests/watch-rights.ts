@@ -73,5 +73,6 @@ function linesOf(watched: WatchedResource): string[] {
     ([group, name, verbs]) =>
       `  - { apiGroups: [${group || '""'}], resources: [${name}], verbs: [${verbs.join(', ')}] }`,
   );
+  if (watched.when === 'gate') return ['  {{- if .Values.startupGate.daemonSets.enabled }}', ...rules, '  {{- end }}'];
   return watched.term ? [`  {{- if has "${watched.resource}" $resources }}`, ...rules, '  {{- end }}'] : rules;
 }

@@ -14,8 +14,8 @@ function stance(
   wishes: LabelWishes = new Map(),
 ) {
   const gate = startupGateLabeler({ requires, maxWaitMs: 600_000 }, () => [
-    { name: 'csi' },
-    { name: 'gpu', nodeSelector: { matchLabels: { gpu: 'true' } } },
+    { name: 'csi', publish: {} },
+    { name: 'gpu', publish: {}, nodeSelector: { matchLabels: { gpu: 'true' } } },
   ]);
   const verdicts = Object.entries(states).map(
     ([name, state]) => [name, { state, reason: '', cause: 'agent', sinceMs: 0 }] as const,

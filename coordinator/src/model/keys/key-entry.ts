@@ -34,6 +34,7 @@ export type KeyConfig = {
   /** The labels that name a node's pool: no rule, set or service may set them. */
   poolLabels: readonly string[];
   startupGateRequires: readonly string[];
+  startupGateDaemonSets?: boolean;
 };
 
 /** A service as far as keys go. */

@@ -26,7 +26,8 @@ export const OWN_KEYS: readonly KeyEntry[] = [
     labeler: 'startup-gate',
     owner: 'the startup gate',
     ownership: 'exclusive',
-    isKept: ({ startupGateRequires }) => startupGateRequires.length > 0,
+    isKept: ({ startupGateRequires, startupGateDaemonSets }) =>
+      startupGateRequires.length > 0 || startupGateDaemonSets === true,
     fence: 'remove',
     prune: 'remove',
     value: '',

@@ -11,9 +11,6 @@ export type HoldingPod = {
   node: string;
 };
 
-/** Pods that have not ended, as the API server takes it in a query: one that ends is told as one that is gone. */
-export const NOT_ENDED = 'status.phase!=Succeeded,status.phase!=Failed';
-
 export function observeHoldingPod({ metadata, spec }: Pod): HoldingPod {
   const { uid, namespace = '', name, labels = {} } = metadata;
   return { uid, namespace, name, labels: share(labels), node: spec?.nodeName ?? '' };

@@ -123,15 +123,19 @@ function unknownField(key: string, known: readonly string[], group: string | und
 /** `key` is the name of the option, `path` where it stands in the file. */
 type Field = { key: string; path: string; group?: string; value: unknown };
 
-/** Options may be written in groups: `startupGate: {requires: []}` is `startupGateRequires: []`. */
-function ungrouped(given: Record<string, unknown>, options: OptionTable): Field[] {
+/**
+ * Options may be written in groups: `startupGate: {requires: []}` is `startupGateRequires: []`, and `enabled` in a group is
+ * the option of its name: `startupGate: {daemonSets: {enabled: true}}` is `startupGateDaemonSets: true`.
+ */
+function ungrouped(given: object, options: OptionTable, group?: { key: string; path: string }): Field[] {
   return Object.entries(given).flatMap(([name, value]): Field[] => {
-    const isGroup = !(name in options) && Object.keys(options).some((option) => isInGroup(option, name));
-    if (!isGroup || value === null || typeof value !== 'object' || Array.isArray(value))
-      return [{ key: name, path: name, value }];
-    return Object.entries(value).map(([inner, innerValue]) => {
-      return { key: joined(name, inner), path: `${name}.${inner}`, group: name, value: innerValue };
-    });
+    const key = group ? joined(group.key, name) : name;
+    const path = group ? `${group.path}.${name}` : name;
+    const isMapping = value !== null && typeof value === 'object' && !Array.isArray(value);
+    if (isMapping && Object.keys(options).some((option) => isInGroup(option, key)))
+      return ungrouped(value, options, { key, path });
+    const isSwitch = group !== undefined && name === 'enabled' && group.key in options;
+    return [{ key: isSwitch ? group.key : key, path, ...(group ? { group: group.key } : {}), value }];
   });
 }
 

@@ -26,7 +26,7 @@ import {
   someoneLeads,
 } from './installation-checks.ts';
 import { networkOpen } from './network-checks.ts';
-import { daemonSetsSelect, holdsAndExpiry, poolObjectsWatched } from './object-checks.ts';
+import { daemonSetsSelect, daemonSetsTolerateGate, holdsAndExpiry, poolObjectsWatched } from './object-checks.ts';
 import { coordinatorRights } from './rights-checks.ts';
 
 /** Of a cluster that has no rollcall yet. */
@@ -66,6 +66,7 @@ export const CHECKS: readonly Check[] = [
   otherLabelers,
   poolsAgree,
   daemonSetsSelect,
+  daemonSetsTolerateGate,
   clusterAutoscaler,
   karpenter,
   holdsAndExpiry,

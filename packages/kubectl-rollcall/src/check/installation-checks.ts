@@ -90,7 +90,7 @@ export const agentsTolerate: Check = ({ agent, nodes }) => {
   return result(findings, 'the agent tolerates every taint of the nodes');
 };
 
-function tolerates({ key, operator = 'Equal', value = '', effect }: Toleration, taint: Taint): boolean {
+export function tolerates({ key, operator = 'Equal', value = '', effect }: Toleration, taint: Taint): boolean {
   if (effect !== undefined && effect !== '' && effect !== taint.effect) return false;
   if (key === undefined || key === '') return operator === 'Exists';
   return key === taint.key && (operator === 'Exists' || value === (taint.value ?? ''));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { resultOf, workload } from './evidence.test-fixtures.ts';
 import type { Evidence } from './evidence.ts';
-import { daemonSetsSelect, holdsAndExpiry, poolObjectsWatched } from './object-checks.ts';
+import { daemonSetsSelect, daemonSetsTolerateGate, holdsAndExpiry, poolObjectsWatched } from './object-checks.ts';
 
 const named = (name: string, more: object = {}) => ({ metadata: { name }, ...more });
 
@@ -36,6 +36,30 @@ describe('a DaemonSet', () => {
   ])('may select nodes by %s, which no service publishes', async (key, spec) => {
     const well = 'no DaemonSet selects nodes by a label of a service';
     expect(await resultOf(daemonSetsSelect, selecting(key, spec))).toBe(well);
+  });
+});
+
+describe('the startup gate', () => {
+  const gated = (tolerations: object[], isOn = true): Partial<Evidence> => ({
+    config: { value: { startupGateDaemonSets: isOn } },
+    daemonSets: { value: [workload('logs', { template: { spec: { tolerations } } })] },
+  });
+
+  test('names DaemonSets that do not tolerate its taint, which it does not wait for', async () => {
+    const [finding, cure] = await resultOf(
+      daemonSetsTolerateGate,
+      gated([{ key: 'example.com/other', operator: 'Exists' }]),
+    );
+    expect(finding).toBe('warn: The startup gate does not wait for 1 DaemonSet (TaintNotTolerated): rollcall/logs');
+    expect(cure).toContain(
+      'let their pods tolerate startup-taint.cluster-autoscaler.kubernetes.io/rollcall:NoSchedule',
+    );
+  });
+
+  test('says that all do, and nothing where it does not wait for DaemonSets', async () => {
+    const well = 'every DaemonSet tolerates the startup taint';
+    expect(await resultOf(daemonSetsTolerateGate, gated([{ operator: 'Exists' }]))).toBe(well);
+    expect(await resultOf(daemonSetsTolerateGate, gated([], false))).toEqual([]);
   });
 });
 

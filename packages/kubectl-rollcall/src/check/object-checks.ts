@@ -1,7 +1,9 @@
+import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
 import { type Check, result } from './check.ts';
 import { known, orWhenMissing, type Read } from './evidence.ts';
+import { tolerates } from './installation-checks.ts';
 import type { NodeService, PodSpec, PoolObject } from './objects.ts';
 
 // What objects of the cluster make of what rollcall publishes, and what comes of none of them.
@@ -32,6 +34,20 @@ export const daemonSetsSelect: Check = ({ daemonSets, nodeServices }) => {
     return [{ severity: 'warn', text, cure }];
   });
   return result(findings, 'no DaemonSet selects nodes by a label of a service');
+};
+
+/** A DaemonSet whose pods do not tolerate the startup taint cannot be waited for: its pods come after the gate has opened. */
+export const daemonSetsTolerateGate: Check = ({ daemonSets, config }) => {
+  const { startupGateDaemonSets } = orWhenMissing<Record<string, unknown>>(config, {});
+  if (startupGateDaemonSets !== true) return { findings: [] };
+  const gate = { key: STARTUP_TAINT, effect: 'NoSchedule' };
+  const names = known(daemonSets)
+    .filter(({ spec }) => !(spec?.template?.spec?.tolerations ?? []).some((each) => tolerates(each, gate)))
+    .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  if (names.length === 0) return { well: 'every DaemonSet tolerates the startup taint' };
+  const text = `The startup gate does not wait for ${count(names.length, 'DaemonSet')} (TaintNotTolerated): ${listed(names)}`;
+  const cure = `let their pods tolerate ${STARTUP_TAINT}:NoSchedule where nodes must not open before they are Ready`;
+  return { findings: [{ severity: 'warn', text, cure }] };
 };
 
 /** Objects of pools in a namespace that the coordinator does not watch have neither a status nor an Event. */

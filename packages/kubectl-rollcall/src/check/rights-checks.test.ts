@@ -24,7 +24,7 @@ const crds = (...value: string[]): Partial<Evidence> => ({ crds: { value } });
 
 /** To watch what every cluster has, pods apart. */
 const WITHOUT_CRDS = Object.values<WatchedResource>(WATCHED)
-  .filter(({ unlisted, role, term }) => unlisted !== 'empty' && role === undefined && term === undefined)
+  .filter(({ unlisted, role, term, when }) => unlisted !== 'empty' && !role && !term && when !== 'gate')
   .flatMap(({ verbs, resource, group }) => verbs.map((verb) => `${verb} ${resource}.${group}`));
 
 test('the coordinator needs few rights where nothing else is installed', async () => {
@@ -193,4 +193,17 @@ test('rights that are there are counted', async () => {
   expect(await resultOf(coordinatorRights, { config: gone, crds: gone })).toBe(
     `the coordinator's account has the ${length} rights that it needs`,
   );
+});
+
+test('it needs to watch DaemonSets, and pods everywhere, where the startup gate waits for them', async () => {
+  const asked = await rights(config({ startupGateDaemonSets: true, gitpod: false }));
+  expect(asked).toEqual(
+    expect.arrayContaining(['list daemonsets.apps', 'watch daemonsets.apps', 'list pods.', 'watch pods.']),
+  );
+  expect(asked.filter((each) => each.includes('pods. rollcall'))).toEqual([]);
+});
+
+test('without agents, it needs neither TokenReviews nor the objects of the certificate', async () => {
+  const asked = await rights(config({ agents: false, gitpod: false }));
+  expect(asked.filter((each) => /tokenreviews|secrets|configmaps|pods/.test(each))).toEqual([]);
 });

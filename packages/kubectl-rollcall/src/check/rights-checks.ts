@@ -64,7 +64,8 @@ function rightsOf({ namespace, config, crds }: Evidence): Right[] {
 /** To watch a resource, and to write the status of its objects; none where it is not watched, and none for pods. */
 function watchRights(watched: WatchedResource, of: Pick<Evidence, 'namespace' | 'config' | 'crds'>): Right[] {
   const { group, resource, verbs, hasStatus, role, when } = watched;
-  const { gitpod, namespace = 'default', poolNamespace = of.namespace } = settingsOf(of.config);
+  const { gitpod, namespace = 'default', poolNamespace = of.namespace, startupGateDaemonSets } = settingsOf(of.config);
+  if (when === 'gate' && startupGateDaemonSets !== true) return [];
   if (role === 'pods' || (when === 'gitpod' && gitpod === false) || !isServed(watched, of.crds)) return [];
   const place = role ? { namespace: String(role === 'workspaces' ? namespace : poolNamespace) } : {};
   const status = hasStatus ? all(['patch'], { group, resource, subresource: 'status', ...place }) : [];
@@ -95,7 +96,7 @@ function isServed({ group, resource, unlisted }: WatchedResource, crds: Evidence
 
 /** The rights to watch the pods of agents, of Gitpod, and of every NodeService that asks for pods or for a reporter. */
 function podRightsOf({ namespace, config, nodeServices }: Evidence): Right[] {
-  const { gitpod, namespace: ofGitpod = 'default' } = settingsOf(config);
+  const { gitpod, namespace: ofGitpod = 'default', startupGateDaemonSets } = settingsOf(config);
   const ofServices = checksOf(nodeServices).flatMap(
     ({ pods, condition }) => pods?.namespace ?? condition?.reporter?.namespace ?? [],
   );
@@ -104,6 +105,8 @@ function podRightsOf({ namespace, config, nodeServices }: Evidence): Right[] {
     ...(gitpod === false ? [] : [String(ofGitpod)]),
     ...ofServices,
   ]);
+  // In all namespaces, where the startup gate waits for DaemonSets.
+  if (startupGateDaemonSets === true) return all(WATCHED.pods.verbs, { group: '', resource: 'pods' });
   return [...namespaces].flatMap((each) => all(WATCHED.pods.verbs, { group: '', resource: 'pods', namespace: each }));
 }
 

@@ -10,11 +10,16 @@ export async function readConfig(kube: KubeApi, namespace: string): Promise<Reco
   const { data } = await kube.get<ConfigMap>(path);
   const config: unknown = parse(data?.['coordinator.yaml'] ?? '');
   if (!isMapping(config)) return {};
-  // No option is a mapping.
-  const settings = Object.entries(config).flatMap(([key, value]) =>
-    isMapping(value) ? Object.entries(value).map(([name, inner]) => [joined(key, name), inner]) : [[key, value]],
-  );
-  return Object.fromEntries(settings.filter(([, value]) => value !== null));
+  return Object.fromEntries(settingsIn(config).filter(([, value]) => value !== null));
+}
+
+/** No option is a mapping: those are groups. */
+function settingsIn(config: Record<string, unknown>, group?: string): [string, unknown][] {
+  return Object.entries(config).flatMap(([name, value]): [string, unknown][] => {
+    const key = group === undefined ? name : joined(group, name);
+    if (isMapping(value)) return settingsIn(value, key);
+    return [[group !== undefined && name === 'enabled' ? group : key, value]];
+  });
 }
 
 function isMapping(value: unknown): value is Record<string, unknown> {

@@ -20,7 +20,8 @@ export function keyCause(document: NodeDocument, key: KeyDocument): Cause {
   const is = there ? 'has' : other ? `has ${JSON.stringify(key.onNode)} as` : 'does not have';
   if (!replica.leading) return notLeading(document);
   if (isClosedGate(key)) {
-    const next = 'rollcall removes the taint when nothing is missing any more, or after the maximum wait time.';
+    const limit = key.reason.includes('however long it takes') ? '' : ', or after the maximum wait time';
+    const next = `rollcall removes the taint when nothing is missing any more${limit}.`;
     return { isWell: false, headline: `${where} still has the startup taint: ${key.reason}`, next };
   }
   const service = document.services.find((each) => each.name === key.service);

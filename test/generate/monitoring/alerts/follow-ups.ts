@@ -27,11 +27,11 @@ function tookAtMost(verb: string, le: string): string {
 export const FOLLOW_UP_ALERTS: readonly Alert[] = [
   {
     name: 'RollcallStartupGateExpired',
-    expr: 'sum by (namespace) (increase(rollcall_coordinator_startup_gates_opened_total{outcome="expired"}[1h])) > 0',
+    expr: 'sum by (namespace) (increase(rollcall_coordinator_startup_gates_opened_total{outcome=~"expired|stays"}[1h])) > 0',
     severity: 'warning',
-    summary: 'The startup taint was removed from nodes before they were ready',
+    summary: 'Nodes behind the startup taint were not ready in time',
     description:
-      'Within an hour, {{ $value | humanize }} startup gates in {{ $labels.namespace }} were opened because their time was over.',
+      'Within an hour, {{ $value | humanize }} nodes of {{ $labels.namespace }} were not ready when the time of their startup gate was over.',
     cases: [
       {
         name: 'one node',
@@ -40,7 +40,18 @@ export const FOLLOW_UP_ALERTS: readonly Alert[] = [
         fires: [
           {
             labels: ROLLCALL,
-            says: 'Within an hour, 1 startup gates in rollcall were opened because their time was over.',
+            says: 'Within an hour, 1 nodes of rollcall were not ready when the time of their startup gate was over.',
+          },
+        ],
+      },
+      {
+        name: 'one that stays closed',
+        series: { [gates('stays')]: '0x20 1+0x40' },
+        after: '60m',
+        fires: [
+          {
+            labels: ROLLCALL,
+            says: 'Within an hour, 1 nodes of rollcall were not ready when the time of their startup gate was over.',
           },
         ],
       },
