@@ -137,8 +137,8 @@ export const NAMED: readonly NamedMutant[] = [
   {
     name: 'a node that a guard lets go has no window of its own',
     file: `${SRC}/state/freshness.ts`,
-    from: 'renew(presence, this.#nowMs);',
-    to: '{}',
+    from: 'isExpected && isLosing && renew(presence, nowMs);',
+    to: 'isExpected && isLosing;',
     caughtBy: `${SRC}/state/freshness.test.ts`,
   },
   {
@@ -256,8 +256,8 @@ export const NAMED: readonly NamedMutant[] = [
   {
     name: 'what counts towards a verdict outlives a standstill',
     file: 'agent/src/probes/service-monitor.ts',
-    from: 'this.#tally = NOTHING_KNOWN;\n    this.#roundsSinceFresh',
-    to: 'this.#roundsSinceFresh',
+    from: 'this.#tally = NOTHING_KNOWN;\n    this.#calmSinceMs',
+    to: 'this.#calmSinceMs',
     caughtBy: 'agent/src/probes/service-monitor.test.ts',
   },
 ];

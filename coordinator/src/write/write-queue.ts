@@ -162,7 +162,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     for (const lane of ['urgent', 'normal', 'slow'] as const) this.#fill(lane);
   }
 
-  /** Where there is a slot, a Node is planned in the moment in which it is taken: one that changes before is looked at once. */
+  /** A Node is planned once there is a slot for it, in the moment in which it is taken: one that changes before is looked at once. */
   #fill(lane: Lane): void {
     while (
       !this.#stopped &&
