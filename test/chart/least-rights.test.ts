@@ -150,7 +150,12 @@ describe('rights', () => {
 
   test('to evict come with the option, those to keep certificates go where they are given', async () => {
     const [, everything] = renderings[1] ?? ['', []];
-    expect(more(everything)).toEqual(['apps daemonsets list,watch', ' pods list,watch', ' pods/eviction create', EVENTS]);
+    expect(more(everything)).toEqual([
+      'apps daemonsets list,watch',
+      ' pods list,watch',
+      ' pods/eviction create',
+      EVENTS,
+    ]);
     expect([...namespacesOfPods(everything), ...namespacesOf('events', everything)]).toEqual([]);
     const lease = LEASE.replace('rollcall-coordinator', 'my-lease');
     expect(rightsOf(everything, 'Role', 'rollcall-coordinator')).toEqual([lease]);
