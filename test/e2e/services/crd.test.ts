@@ -145,7 +145,7 @@ describe('a NodeService', () => {
     };
     const brief = ['NAME', 'READY', 'IN-FORCE', 'NODES-READY', 'AGE'];
     expect(Object.keys(await shown())).toEqual(brief);
-    const more = ['NOT-READY', 'UNKNOWN', 'LABEL', 'TAINT', 'CONDITION', 'MESSAGE'];
+    const more = ['NOT-READY', 'UNKNOWN', 'LABEL', 'TAINT', 'CONDITION', 'MESSAGE', 'DRY-RUN'];
     const wide = await shown('-o', 'wide');
     expect(Object.keys(wide)).toEqual([...brief.slice(0, -1), ...more, 'AGE']);
     expect(wide).toMatchObject({
