@@ -6,7 +6,7 @@ import {
   onDemandObject,
 } from '@rollcall/coordinator/decide/readiness/on-demand-actors.test-fixtures.ts';
 import { PROBED_KINDS, probeOf } from '@rollcall/coordinator/decide/readiness/probes.test-fixtures.ts';
-import type { OnNode } from '@rollcall/coordinator/state/node-indexer.ts';
+import type { OnNode } from '@rollcall/coordinator/state/collection.ts';
 import type { OnDemandName } from '@rollcall/coordinator/state/on-demand-objects.ts';
 import { removeCondition, rival } from './people.ts';
 import type { NodeTruth } from './truth.ts';
@@ -59,6 +59,7 @@ function onDemand(kind: OnDemandKind): SeenActor {
 
 /** §10: an object of the node counts where it is of this Node, by its uid. */
 export const OFFERED: Readonly<Record<OfferedKind, SeenActor>> = {
+  ...(Object.fromEntries(ON_DEMAND_KINDS.map((kind) => [kind, onDemand(kind)])) as Record<OnDemandKind, SeenActor>),
   csiNode: {
     check: { driver: CSI_DRIVER },
     isSo: ({ csiNodes }, { name, uid }) => {
@@ -67,14 +68,14 @@ export const OFFERED: Readonly<Record<OfferedKind, SeenActor>> = {
     },
     set: (world, { name, uid }, isSo, isGone = false) => {
       const drivers = isSo ? [CSI_DRIVER, 'other'] : [];
-      const csiNode = { name, nodeUid: uid, drivers, storageProblems: new Map<string, string>() };
+      const placed = { uid: `csi-${uid}`, namespace: '', name, node: name };
+      const csiNode = { ...placed, nodeUid: uid, drivers, storageProblems: new Map<string, string>() };
       if (!isSo && isGone) world.csiNodes.delete(name);
       else world.csiNodes.set(name, csiNode);
       world.heard('csiNodes', name);
       world.tell('csiNodes', (to) => to.csiNode(csiNode, !isSo && isGone));
     },
   },
-  ...(Object.fromEntries(ON_DEMAND_KINDS.map((kind) => [kind, onDemand(kind)])) as Record<OnDemandKind, SeenActor>),
   resource: {
     check: { name: RESOURCE },
     isSo: ({ nodes }, { name }) => nodes.get(name)?.status?.allocatable?.[RESOURCE] === '1',

@@ -1,6 +1,6 @@
 import { KNOWN_TAINT_PREFIXES, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import { EVERY_NODE, type OnNode } from '@rollcall/coordinator/state/collection.ts';
 import type { ObservedDaemonPod, ObservedDaemonSet } from '@rollcall/coordinator/state/daemon-sets.ts';
-import { EVERY_NODE, type OnNode } from '@rollcall/coordinator/state/node-indexer.ts';
 import type { OnDemandName } from '@rollcall/coordinator/state/on-demand-objects.ts';
 import { POOL_LABEL } from './node-services.ts';
 import type { NodeTruth } from './truth.ts';

@@ -60,6 +60,7 @@ export class HeldPodWatch {
       index.forget(NAMESPACE);
       return;
     }
+    index.renew(NAMESPACE);
     const handlers = index.handlers(NAMESPACE);
     const isNamed = ({ labels }: HoldingPod) => held.some(({ selector }) => selects(selector, labels));
     const line = this.#newLine();

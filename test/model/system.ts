@@ -22,20 +22,15 @@ import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';
 import { KeyRegistry } from '@rollcall/coordinator/model/keys/key-registry.ts';
 import { gitpodServices, type ReadinessGate, type Service } from '@rollcall/coordinator/model/services.ts';
+import type { OnNode } from '@rollcall/coordinator/state/collection.ts';
 import type { ObservedCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
 import { listPoolLabels } from '@rollcall/coordinator/state/fleet.test-fixtures.ts';
 import { Fleet } from '@rollcall/coordinator/state/fleet.ts';
 import { Holds } from '@rollcall/coordinator/state/holds/holds.ts';
 import type { HeldPods, ObservedNodeHold } from '@rollcall/coordinator/state/holds/node-hold.ts';
-import type { OnNode } from '@rollcall/coordinator/state/node-indexer.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { ObservedWorkspace } from '@rollcall/coordinator/state/observed-workspace.ts';
-import {
-  mapOnDemand,
-  type OnDemandCollection,
-  type OnDemandName,
-} from '@rollcall/coordinator/state/on-demand-objects.ts';
-import { PodsByNamespace } from '@rollcall/coordinator/state/pods-by-namespace.ts';
+import { mapOnDemand, type OnDemandName, onDemandObjects } from '@rollcall/coordinator/state/on-demand-objects.ts';
 import type { ObservedPoolLabelSet } from '@rollcall/coordinator/state/pool-label-sets.ts';
 import type { ObservedNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
 import { ServiceRegistry } from '@rollcall/coordinator/state/services/service-registry.ts';
@@ -154,7 +149,6 @@ export class Replica {
       startupGateDaemonSets: daemonGate,
     };
     const keys = new KeyRegistry(config);
-    const servicePods = new PodsByNamespace<ObservedPod>();
     const serviceRegistry: ServiceRegistry = new ServiceRegistry({
       builtIn,
       keys,
@@ -179,6 +173,7 @@ export class Replica {
     const holds = new Holds(clock);
     holds.onChange({
       nodeChanged: (node) => this.#controller.changed(node, true),
+      known: () => this.#fleet.markAll(),
       changed: () => {
         options.watchHeldPods(holds.wanted(), holds.pods);
         this.#fleet.markAll();
@@ -203,7 +198,6 @@ export class Replica {
     this.#leadership = fence;
     const registry = new Registry();
     const fleet = new Fleet({
-      servicePods,
       services,
       servicesKnown: () => serviceRegistry.known,
       questions: () => [],
@@ -301,16 +295,16 @@ export class Replica {
     fleet.nodeHandlers.onReplace(watched.nodes.map((node) => this.#observe(node)));
     this.#servicePods = fleet.servicePods.handlers('default');
     this.#servicePods.onReplace([...watched.componentPods]);
-    fleet.agentPodHandlers.onReplace([...watched.agentPods]);
+    fleet.agentPods.handlers().onReplace([...watched.agentPods]);
     listPoolLabels(fleet, watched.poolLabelSets);
-    fleet.workspaceHandlers.onReplace([...watched.workspaces]);
-    fleet.csiNodeHandlers.onReplace([...watched.csiNodes]);
+    fleet.workspaces.handlers().onReplace([...watched.workspaces]);
+    fleet.onDemand.csiNodes.handlers().onReplace([...watched.csiNodes]);
     mapOnDemand((name) => {
       const own = watched.onDemand.filter(({ collection }) => collection === name);
-      this.#onDemand(name).replace(own.map(({ object }) => object));
+      if (name !== 'csiNodes') this.#onDemand(name).onReplace(own.map(({ object }) => object));
     });
-    if (watched.nodeServices) serviceRegistry.handlers.onReplace([...watched.nodeServices]);
-    holds.handlers.onReplace([...watched.nodeHolds]);
+    if (watched.nodeServices) serviceRegistry.all.handlers().onReplace([...watched.nodeServices]);
+    holds.all.handlers().onReplace([...watched.nodeHolds]);
   }
 
   /** What its ledger says, over all terms. */
@@ -436,41 +430,41 @@ export class Replica {
   }
 
   agentPod(pod: ObservedPod, gone: boolean): void {
-    tell(this.#fleet.agentPodHandlers, gone, pod);
+    tell(this.#fleet.agentPods.handlers(), gone, pod);
   }
 
   poolLabelSet(set: ObservedPoolLabelSet, gone: boolean): void {
-    tell(this.#fleet.poolLabelHandlers(set.kind), gone, set);
+    tell(this.#fleet.poolLabelSets.handlers(set.kind), gone, set);
   }
 
   workspace(workspace: ObservedWorkspace, gone: boolean): void {
-    tell(this.#fleet.workspaceHandlers, gone, workspace);
+    tell(this.#fleet.workspaces.handlers(), gone, workspace);
   }
 
   nodeService(service: ObservedNodeService, gone: boolean): void {
-    tell(this.#serviceRegistry.handlers, gone, service);
+    tell(this.#serviceRegistry.all.handlers(), gone, service);
   }
 
   /** The watch of NodeServices is lost, or has listed these. */
   nodeServicesListed(services: readonly ObservedNodeService[] | undefined): void {
-    if (services) this.#serviceRegistry.handlers.onReplace([...services]);
-    else this.#serviceRegistry.handlers.onLost();
+    if (services) this.#serviceRegistry.all.handlers().onReplace([...services]);
+    else this.#serviceRegistry.all.handlers().onLost?.();
   }
 
   nodeHold(hold: ObservedNodeHold, gone: boolean): void {
-    tell(this.#holds.handlers, gone, hold);
+    tell(this.#holds.all.handlers(), gone, hold);
   }
 
   csiNode(csiNode: ObservedCsiNode, gone: boolean): void {
-    tell(this.#fleet.csiNodeHandlers, gone, csiNode);
+    tell(this.#fleet.onDemand.csiNodes.handlers(), gone, csiNode);
   }
 
   onDemand(collection: OnDemandName, object: OnNode): void {
-    this.#onDemand(collection).upsert(object);
+    this.#onDemand(collection).onUpsert(object);
   }
 
-  #onDemand(name: OnDemandName): OnDemandCollection<OnNode> {
-    return this.#fleet.onDemand.objects[name] as OnDemandCollection<OnNode>;
+  #onDemand(name: OnDemandName) {
+    return onDemandObjects(this.#fleet.onDemand, name).handlers();
   }
 
   /** Ends the process: nothing is written any more. */

@@ -179,8 +179,8 @@ export const NAMED: readonly NamedMutant[] = [
   {
     name: 'a node that reported is not expected any more when its pod is gone',
     file: `${SRC}/state/fleet.ts`,
-    from: 'before !== undefined || this.#agentPods.on(node).length > 0',
-    to: 'this.#agentPods.on(node).length > 0',
+    from: 'before !== undefined || this.agentPods.on(node).length > 0',
+    to: 'this.agentPods.on(node).length > 0',
     caughtBy: `${SRC}/state/fleet.test.ts`,
   },
   {

@@ -12,6 +12,7 @@ import { realDependencies } from '@rollcall/coordinator/kube/runtime-dependencie
 import { loadConfig, loadEnvironment } from '@rollcall/coordinator/model/config.ts';
 import { listPoolLabels } from '@rollcall/coordinator/state/fleet.test-fixtures.ts';
 import { observePod } from '@rollcall/coordinator/state/observed-pod.ts';
+import type { ObservedNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
 import { contentOf } from './fleet-agent.ts';
 import { nodeManifest, SERVICES_NAMESPACE, servicePod } from './fleet-objects.ts';
 
@@ -59,9 +60,9 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
   fleet.nodeHandlers.onReplace(names.map(observe));
   const podOn = (service: string, name: string, ready: boolean) => observePod(podObject(service, name, ready));
   pods.onReplace(names.flatMap((name) => SERVICES.map((service) => podOn(service, name, true))));
-  replica.serviceRegistry.handlers.onReplace([]);
+  replica.serviceRegistry.all.handlers().onReplace([]);
   listPoolLabels(fleet);
-  fleet.workspaceHandlers.onReplace([]);
+  fleet.workspaces.handlers().onReplace([]);
 
   const sequences = new Map<string, number>();
   const header = (name: string, digest: string): Heartbeat => {
@@ -105,13 +106,12 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
     beginTerm: () => controller.beginTerm(),
     podEvent: (name: string, ready: boolean) => pods.onUpsert(podOn(WS_DAEMON, name, ready)),
     poolEvent: (pool: string, labels: Record<string, string>) =>
-      fleet.poolLabelHandlers('NodePoolLabels').onUpsert({
+      fleet.poolLabelSets.handlers('NodePoolLabels').onUpsert({
         kind: 'NodePoolLabels',
         ...{ uid: `uid-${pool}`, name: pool, namespace: 'rollcall', generation: store.writes + 1 },
         ...{ createdAt: '2026-01-01T00:00:00Z', pool, labels, status: undefined },
       }),
-    serviceEvent: (object: Parameters<typeof replica.serviceRegistry.handlers.onUpsert>[0]) =>
-      replica.serviceRegistry.handlers.onUpsert(object),
+    serviceEvent: (object: ObservedNodeService) => replica.serviceRegistry.all.handlers().onUpsert(object),
     tick: () => replica.tick(),
     get writes() {
       return store.writes;

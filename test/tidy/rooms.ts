@@ -23,19 +23,20 @@ export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   'coordinator/kube': ['common'],
   'coordinator/term': ['common', 'coordinator/model', 'coordinator/kube'],
   'coordinator/tls': ['common', 'coordinator/model', 'coordinator/kube'],
-  'coordinator/state/services': [
-    'common',
-    'coordinator/model/inventory',
-    'coordinator/model/keys',
-    'coordinator/model',
-    'coordinator/kube',
-  ],
   'coordinator/state': [
     'common',
     'coordinator/model/inventory',
     'coordinator/model/keys',
     'coordinator/model',
     'coordinator/kube',
+  ],
+  'coordinator/state/services': [
+    'common',
+    'coordinator/model/inventory',
+    'coordinator/model/keys',
+    'coordinator/model',
+    'coordinator/kube',
+    'coordinator/state',
   ],
   'coordinator/state/holds': ['common', 'coordinator/model', 'coordinator/kube', 'coordinator/state'],
   'coordinator/watch': [

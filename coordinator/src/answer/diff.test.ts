@@ -269,7 +269,7 @@ describe('pods that would be evicted', () => {
   ])('for a service are named as far as that evicts (%s)', async (evictReadiness, evicted) => {
     const { addNode, ask, serviceRegistry, config } = fleetOf([pod('needs', { 'example.com/ready': 'true' })]);
     const service = (label: string) => ({ checks: [DRIVER], publish: { label } });
-    serviceRegistry.handlers.onReplace([nodeService('csi', service('example.com/ready'))]);
+    serviceRegistry.all.handlers().onReplace([nodeService('csi', service('example.com/ready'))]);
     addNode('a', 'gold', { 'example.com/ready': 'true' });
     const proposed = { kind: 'NodeService', metadata: { name: 'csi' }, spec: service('example.com/another') };
     const [node] = (await ask([proposed], {}, { config: { ...config, evictReadiness } })).nodes;

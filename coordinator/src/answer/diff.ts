@@ -10,7 +10,12 @@ import type { KubeObject, Pod } from '../kube/objects.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import type { ServiceKeys } from '../model/keys/key-entry.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
-import { isPoolLabelKind, type ObservedPoolLabelSet, observePoolLabelSet } from '../state/pool-label-sets.ts';
+import {
+  isPoolLabelKind,
+  type ObservedPoolLabelSet,
+  observePoolLabelSet,
+  proposedSets,
+} from '../state/pool-label-sets.ts';
 import { type ObservedNodeService, observeNodeService } from '../state/services/node-service.ts';
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import { labelsMissedBy } from '../subscribers/eviction/misplaced-pods.ts';
@@ -53,12 +58,11 @@ export async function diff(
   problems.push(...(ruled?.problems ?? []).map(({ file, problem }) => `${file}: ${problem}`));
   const keys = keysOf(config, proposed.services);
   problems.push(...sets.flatMap((set) => refusedKeys(set, config, keys)));
-  const poolLabelSets = queries.fleet.poolLabelSets.with(sets);
   const proposal = {
     services: proposed.services,
     keys,
     rules: ruled?.ruleSet ?? rules?.ruleSet,
-    poolLabelSet: (pool: string | undefined) => poolLabelSets.of(pool),
+    poolLabelSet: proposedSets(queries.fleet.poolLabelSets, sets),
   };
   const whatIf = new WhatIf(labelerOptions, proposal, momentOf(clock));
   const names = queries.names();

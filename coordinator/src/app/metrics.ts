@@ -21,7 +21,7 @@ export function registerCoordinatorMetrics(registry: Registry): void {
   });
   createEventMetrics(registry);
   registerFleetMetrics(registry, {
-    countByFreshness: () => ({ fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0, none: 0, maintenance: 0 }),
+    nodesByFreshness: () => ({ fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0, none: 0, maintenance: 0 }),
     heldBack: () => 0,
     guards: () => [],
     refusedPoolKeys: () => 0,

@@ -116,6 +116,6 @@ test('a thousand edits of NodeServices and NodeHolds with ten thousand pods leav
   // All of them were taken in.
   expect(replica.services().map(({ publish }) => publish.taint?.value)).toEqual([`${generation - (generation % 2)}`]);
   expect(heldNodes()).toBe(NODE_COUNT / 10);
-  expect([...replica.fleet.servicePods.in('ci')]).toHaveLength(POD_COUNT / 10);
+  expect([...replica.fleet.servicePods.all('ci')]).toHaveLength(POD_COUNT / 10);
   await life.stop();
 });

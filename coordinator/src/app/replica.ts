@@ -13,9 +13,7 @@ import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { needs } from '../model/services.ts';
 import { Fleet } from '../state/fleet.ts';
 import { Holds } from '../state/holds/holds.ts';
-import { registerFleetMetrics } from '../state/metrics.ts';
-import type { ObservedPod } from '../state/observed-pod.ts';
-import { PodsByNamespace } from '../state/pods-by-namespace.ts';
+import { countByFreshness, registerFleetMetrics } from '../state/metrics.ts';
 import { type KeyClaims, NO_CLAIMS } from '../state/services/acceptance.ts';
 import { ChangedNodes } from '../subscribers/changed-nodes.ts';
 import { createSubscribers } from '../subscribers/create-subscribers.ts';
@@ -25,7 +23,7 @@ import { createHoldStatusController } from '../subscribers/status/hold-status-co
 import { createPoolStatusControllers } from '../subscribers/status/pool-status-controller.ts';
 import { refusedObjects } from '../subscribers/status/refused-objects.ts';
 import { createServiceStatusController } from '../subscribers/status/service-status-controller.ts';
-import { createWatches } from '../watch/watches.ts';
+import { Watches } from '../watch/watches.ts';
 import { NodeWriter } from '../write/node-writer.ts';
 import { SkippedKeys } from '../write/skipped-keys.ts';
 import { WriteQueue } from '../write/write-queue.ts';
@@ -51,7 +49,6 @@ export async function createReplica(context: ReplicaContext) {
   // Whether flags, or whoever has it on Nodes, have the key of a built-in service is decided later.
   const reserved = new KeyRegistry({ ...config, watchedServices: [] });
   const rules = await openRules(config, { keys: reserved, clock, logger });
-  const servicePods = new PodsByNamespace<ObservedPod>();
   /** What others than NodeServices want is known with the fleet, which is made later. */
   let claims: KeyClaims = NO_CLAIMS;
   const serviceRegistry = createServiceRegistry(context, { rules, claims: () => claims });
@@ -60,7 +57,6 @@ export async function createReplica(context: ReplicaContext) {
   const services = () => serviceRegistry.services();
   const holds = new Holds(clock);
   const fleet = new Fleet({
-    servicePods,
     services,
     servicesKnown: () => serviceRegistry.known,
     questions: () => rules?.ruleSet.questions ?? [],
@@ -164,16 +160,16 @@ export async function createReplica(context: ReplicaContext) {
   // Packing needs to know what nodes can allocate.
   const packs = config.schedulerListen !== 'off' && config.placing.podSelector !== undefined;
   const servicesNeedWhole = () => keys.needsWholeNodes || services().some((service) => needs(service, 'nodes'));
-  let wholeNodes = packs || servicesNeedWhole() || rules?.ruleSet.needsWholeNodes === true;
-  const watches = createWatches({
+  const watches = new Watches({
     config,
     client,
     fleet,
-    services,
-    nodeServiceHandlers: serviceRegistry.handlers,
+    nodeServices: serviceRegistry.all,
     holds,
-    wholeNodes: () => wholeNodes,
     workspacePodHandlers: scheduling?.podHandlers,
+    services,
+    rules: () => rules?.ruleSet,
+    wholeNodes: () => packs || servicesNeedWhole() || rules?.ruleSet.needsWholeNodes === true,
     onRecovered: (outageMs) => {
       if (outageMs >= OUTAGE_MS) fleet.recovered();
     },
@@ -183,13 +179,6 @@ export async function createReplica(context: ReplicaContext) {
     logger,
     metrics: kubeMetrics,
   });
-  if (rules) watches.want(rules.ruleSet);
-  /** Once whole, they stay whole: with metadata alone, what is known of their taints would grow old. */
-  const watchWhole = () => {
-    if (wholeNodes) return;
-    wholeNodes = true;
-    watches.relistNodes();
-  };
 
   // Statuses of objects.
   const writes = { client, fence, record, clock, logger };
@@ -228,22 +217,21 @@ export async function createReplica(context: ReplicaContext) {
     logger,
   });
   serviceRegistry.onChange((uids) => {
-    if (servicesNeedWhole()) watchWhole();
-    watches.servicesChanged();
+    watches.update();
     if (settleRules() && rules) takeRules(rules.ruleSet);
     controller.servicesChanged(uids);
   });
   holds.onChange({
     nodeChanged: (node) => controller.changed(node, true),
+    known: () => fleet.markAll(),
     changed: () => {
-      watches.holdsChanged();
+      watches.update();
       fleet.markAll();
     },
   });
   let ruleLabels = rules?.ruleSet.labels ?? new Map<string, string>();
   const takeRules = (next: RuleSet) => {
-    if (next.needsWholeNodes) watchWhole();
-    watches.want(next);
+    watches.update();
     controller.rulesChanged(ruleLabels, next.labels);
     ruleLabels = next.labels;
   };
@@ -268,7 +256,7 @@ export async function createReplica(context: ReplicaContext) {
 
   registerFleetMetrics(registry, {
     refusedPoolKeys: () => (leadershipState.leads() ? poolStatus.refusedKeys() : 0),
-    countByFreshness: () => (leadershipState.leads() ? fleet.countByFreshness() : {}),
+    nodesByFreshness: () => (leadershipState.leads() ? countByFreshness(fleet, config.agents) : {}),
     heldBack: () => (leadershipState.leads() ? evaluator.heldBackCount : 0),
     guards: () => (leadershipState.leads() ? evaluator.guards() : []),
     ruleProblems: () => rules?.problems().length ?? 0,

@@ -39,10 +39,9 @@ test('a status counts no part of the nodes, while not all of them were evaluated
     fleet,
     evaluator,
     serviceRegistry: {
-      objects: () => [object],
+      all: { all: () => [object], noteStatus: () => {} },
       isJudged: () => true,
       refusalOf: () => undefined,
-      noteStatus: () => {},
     } as never,
     problemOf: () => undefined,
     isCounting: () => controller.isCatchingUp,

@@ -121,7 +121,7 @@ describe('a label that a pool asked for', () => {
   test('goes from ten nodes where the set of the pool alone was changed, and half a second later from all', async () => {
     const { fleet, held, leaving, looked, clock } = pooled();
     await clock.advance(60_001);
-    fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, 2));
+    fleet.poolLabelSets.handlers(KIND).onUpsert(set('gold', {}, 2));
     expect(leaving()).toEqual(NAMES.slice(0, 10));
     expect(held()).toEqual([]);
     looked.length = 0;
@@ -141,7 +141,7 @@ describe('a label that a pool asked for', () => {
     };
     const { fleet, leaving, looked } = pooled({ clock: early });
     await clock.advance(60_001);
-    fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, 2));
+    fleet.poolLabelSets.handlers(KIND).onUpsert(set('gold', {}, 2));
     leaving();
     looked.length = 0;
     await clock.advance(SETTLE_MS);
@@ -151,7 +151,7 @@ describe('a label that a pool asked for', () => {
   test('takes one timer, however many sets change', () => {
     const { fleet, clock } = pooled();
     const before = clock.pendingTimers;
-    for (const generation of [2, 3, 4]) fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, generation));
+    for (const generation of [2, 3, 4]) fleet.poolLabelSets.handlers(KIND).onUpsert(set('gold', {}, generation));
     expect(clock.pendingTimers).toBe(before);
   });
 
@@ -162,7 +162,7 @@ describe('a label that a pool asked for', () => {
     await clock.advance(60_001);
     // That no agent was heard is known by now.
     controller.tick();
-    fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, 2));
+    fleet.poolLabelSets.handlers(KIND).onUpsert(set('gold', {}, 2));
     for (const name of names) carryOut(controller, name);
     await clock.advance(SETTLE_MS - 1);
     // Not the timer, after which some would be worked on already.
@@ -176,10 +176,10 @@ describe('a label that a pool asked for', () => {
   test('stays on the others where another set follows within half a second', async () => {
     const { fleet, held, leaving, looked, clock } = pooled();
     await clock.advance(60_001);
-    fleet.poolLabelHandlers(KIND).onDelete(set('gold', {}));
+    fleet.poolLabelSets.handlers(KIND).onDelete(set('gold', {}));
     expect(leaving()).toHaveLength(10);
     await clock.advance(300);
-    fleet.poolLabelHandlers(KIND).onDelete(set('silver', {}));
+    fleet.poolLabelSets.handlers(KIND).onDelete(set('silver', {}));
     looked.length = 0;
     await clock.advance(10_000);
     expect(looked).toEqual([]);
@@ -190,8 +190,8 @@ describe('a label that a pool asked for', () => {
   test('leaves ten nodes at first where another was changed as well, and the others a minute later', async () => {
     const { fleet, held, clock, controller } = pooled();
     await clock.advance(60_001);
-    fleet.poolLabelHandlers(KIND).onUpsert(set('silver', { a: 'b' }, 2));
-    fleet.poolLabelHandlers(KIND).onUpsert(set('gold', {}, 2));
+    fleet.poolLabelSets.handlers(KIND).onUpsert(set('silver', { a: 'b' }, 2));
+    fleet.poolLabelSets.handlers(KIND).onUpsert(set('gold', {}, 2));
     expect(held()).toEqual([{ subject: 'configuration', of: 'tier', nodes: 2 }]);
     await clock.advance(60_000);
     controller.tick();

@@ -13,7 +13,6 @@ import { registryOf } from '../model/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import { Fleet, type FleetOptions } from '../state/fleet.ts';
 import { observePod } from '../state/observed-pod.ts';
-import { PodsByNamespace } from '../state/pods-by-namespace.ts';
 import { NodeWriter } from '../write/node-writer.ts';
 import { SkippedKeys } from '../write/skipped-keys.ts';
 import { WriteQueue } from '../write/write-queue.ts';
@@ -58,7 +57,6 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
   const keys = change.keys ?? registryOf({ watchedServices: [SERVICE], poolLabels: [POOL] });
   const shared = { clock, logger: silentLogger(), services: () => [SERVICE], mayDecide: () => true, ...change };
   const fleet = new Fleet({
-    servicePods: new PodsByNamespace(),
     servicesKnown: () => true,
     poolLabels: [POOL],
     windowMs: 30_000,
@@ -135,8 +133,8 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
     servicePods.onUpsert(observePod(podOf(`ws-daemon-${node}`, node, true, clock.now())));
   const agentPod = ({ uid, node = 'n', ready = true, ageSeconds = 3600 }: AgentPod) => {
     const pod = observePod(podOf(uid, node, ready, clock.now() - ageSeconds * 1000));
-    fleet.agentPodHandlers.onUpsert(pod);
-    return { gone: () => fleet.agentPodHandlers.onDelete(pod) };
+    fleet.agentPods.handlers().onUpsert(pod);
+    return { gone: () => fleet.agentPods.handlers().onDelete(pod) };
   };
   const sequences = new Map<string, number>();
   /** The session of each agent. An agent begins a new session when the reply asks for it. */

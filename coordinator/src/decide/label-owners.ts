@@ -5,7 +5,7 @@ import { keysOfSelector } from '../model/label-selector.ts';
 import type { Service } from '../model/services.ts';
 import type { Fleet } from '../state/fleet.ts';
 import { isOfRule } from '../state/node-keys.ts';
-import { type ObservedPoolLabelSet, POOL_LABEL_KINDS } from '../state/pool-label-sets.ts';
+import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
 import type { KeyClaims } from '../state/services/acceptance.ts';
 import { poolLabelSorter, type ReservedKeys } from './labelers/pool-keys.ts';
 import type { RefuseLine, RuleSet } from './rules/rule-set.ts';
@@ -83,7 +83,7 @@ export class LabelOwners implements KeyClaims {
     const { fleet } = this.#options;
     const wants = (set: ObservedPoolLabelSet) =>
       Object.hasOwn(set.labels, label) && this.#sorted(set).accepted.has(label);
-    const sets = POOL_LABEL_KINDS.flatMap((kind) => fleet.poolLabelSets.all(kind)).filter(wants);
+    const sets = [...fleet.poolLabelSets.all()].filter(wants);
     const isOnNodes = this.isOnNodes('label', label, 'pool');
     const claimants = sets.map(({ kind, namespace, name, createdAt }): PoolClaimant => {
       return { kind: 'pool', name: `${kind} ${namespace}/${name}`, createdAtMs: Date.parse(createdAt) || 0, isOnNodes };

@@ -249,11 +249,11 @@ test('people are told who waits, and that no pod matches anywhere', () => {
   const { turn, budget } = stage(5);
   turn();
   const found = budget().withholdingOf('a');
-  const pods = { knows: () => true, in: () => [] };
+  const pods = { isKnown: () => true, all: () => [] };
   expect(found && withheldText(found, pods, 2)).toBe(
     '4 nodes wait for the taint, since 1 of 5 nodes are closed for the service, and publish.taint.maxUnavailable is 20%: n1, n2 and 2 more; no pod on any node matches the selector of the check pod',
   );
-  expect(found && withheldText(found, { ...pods, knows: () => false }, 9)).not.toContain('no pod');
+  expect(found && withheldText(found, { ...pods, isKnown: () => false }, 9)).not.toContain('no pod');
 });
 
 test('a node that is gone takes no place', () => {

@@ -349,7 +349,7 @@ function put(names: Set<string>, name: string, isIn: boolean): void {
   else if (!names.has(name)) names.add(name);
 }
 
-type AllPods = { knows: (namespace: string) => boolean; in: (namespace: string) => Iterable<ObservedPod> };
+type AllPods = { isKnown: (namespace: string) => boolean; all: (namespace: string) => Iterable<ObservedPod> };
 
 /** What is withheld, for people, with at most so many names of nodes. */
 export function withheldText(
@@ -359,7 +359,7 @@ export function withheldText(
 ): string {
   const unmatched = podsChecksOf(service).filter(
     ({ settings: { namespace, selector } }) =>
-      pods.knows(namespace) && !Iterator.from(pods.in(namespace)).some(({ labels }) => selects(selector, labels)),
+      pods.isKnown(namespace) && !Iterator.from(pods.all(namespace)).some(({ labels }) => selects(selector, labels)),
   );
   const what = service.publish.taint ? 'the taint' : 'the eviction of pods';
   return [

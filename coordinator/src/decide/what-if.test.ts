@@ -10,7 +10,7 @@ import { createLabelers, type LabelerOptions } from './labelers/index.ts';
 import type { EvaluatedNode } from './labelers/labeler.ts';
 import { NOTHING_CONFIGURED } from './labelers/labelers.test-fixtures.ts';
 import { rulesOf } from './labelers/rules.test-fixtures.ts';
-import { pod, snapshot } from './readiness/readiness.test-fixtures.ts';
+import { csiNode, pod, snapshot } from './readiness/readiness.test-fixtures.ts';
 import type { ServiceReadiness } from './readiness/tracker.ts';
 import { WhatIf } from './what-if.ts';
 
@@ -118,7 +118,7 @@ describe('a check with a grace', () => {
   const published = {
     ownedLabels: new Set([LABEL]),
     labels: { [LABEL]: 'true' },
-    csiNode: { name: 'n', nodeUid: 'u', drivers: [], storageProblems: new Map() },
+    ...csiNode([]),
   };
   const withChecks = (...checks: Service['checks']) => nodeService({ checks: [podsCheck('ws-daemon'), ...checks] });
   const diff = (before: Service, after: Service) =>

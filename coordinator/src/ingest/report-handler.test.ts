@@ -32,9 +32,9 @@ describe('a report that is taken', () => {
     ['leaving', 'leaving'],
     ['ignored', 'ignored'],
     ['beside', 'ignored'],
-  ] as const)('is counted when its admission is %s', async (admission, result) => {
+  ] as const)('is counted when its result is %s', async (session, result) => {
     const { port, surroundings, registry } = await reportsServer();
-    surroundings.accept = () => ({ admission, reply: { nextReportSeconds: 3 } });
+    surroundings.accept = () => ({ result: session, reply: { nextReportSeconds: 3 } });
     expect(await send(port, heartbeat)).toMatchObject({ status: 200 });
     expect(await sample(registry, `rollcall_coordinator_reports_total{result="${result}"}`)).toBe(1);
   });

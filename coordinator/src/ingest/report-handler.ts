@@ -73,7 +73,7 @@ export type Leadership = {
 /** The sender of a report; the uid is the uid of the watched Node. */
 export type ReportSender = AgentIdentity & { nodeUid: string };
 
-export type Acceptance = { admission: SessionResult; reply: ReportReply };
+export type Acceptance = { result: SessionResult; reply: ReportReply };
 
 export type ReportHandlerOptions = {
   leadership: Leadership;
@@ -98,7 +98,7 @@ const REPORTS: Rate = { burst: 20, intervalMs: 100 };
 /** More than there are in the largest fleet. */
 const NODES_MAX = 131_072;
 
-const RESULTS: Readonly<Record<Acceptance['admission'], ReportResult>> = {
+const RESULTS: Readonly<Record<Acceptance['result'], ReportResult>> = {
   content: 'full',
   heartbeat: 'heartbeat',
   'unknown-digest': 'heartbeat',
@@ -164,9 +164,9 @@ export class ReportHandler {
     // Leadership may have gone while the API server or the client was slow.
     const movedTo = this.#leaderElsewhere();
     if (movedTo !== undefined) return redirect(response, movedTo);
-    const { admission, reply } = this.#options.accept(parsed.report, sender);
+    const { result, reply } = this.#options.accept(parsed.report, sender);
     sendJson(response, JSON.stringify(reply));
-    return RESULTS[admission];
+    return RESULTS[result];
   }
 
   /** Returns the URL at which the leader takes reports; `undefined` if this replica leads. Throws ReportRefusal (503). */

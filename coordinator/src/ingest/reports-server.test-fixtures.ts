@@ -42,7 +42,7 @@ export async function startReportsServer({
     nodes: new Map([['n1', 'uid-1']]),
     identities: new Map([['good', { node: 'n1', pod: POD, issuedAtSeconds: 5 }]]),
     accept: (report) => ({
-      admission: 'services' in report ? 'content' : 'heartbeat',
+      result: 'services' in report ? 'content' : 'heartbeat',
       reply: { nextReportSeconds: 10 },
     }),
   };

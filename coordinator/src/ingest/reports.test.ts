@@ -25,7 +25,7 @@ afterEach(async () => {
 async function opened(change: Partial<ReportHandling> = {}, certificates?: CertificateHolder) {
   const clock = systemClock;
   const { fleet } = watchedFleet(['n1'], { clock });
-  fleet.agentPodHandlers.onReplace([agentPod('agent-1', 'n1', { uid: 'pod-uid-1' })]);
+  fleet.agentPods.handlers().onReplace([agentPod('agent-1', 'n1', { uid: 'pod-uid-1' })]);
   const asked: string[] = [];
   const reviews: unknown[] = [];
   const state = { username: USERNAME };
@@ -95,7 +95,7 @@ describe('a report of an agent whose pod is there', () => {
     expect(await report(signed(stranger, claimsOf({}, systemClock.now())))).toMatchObject({ status: 401 });
     const other = claimsOf({ sub: 'system:serviceaccount:rollcall:default' }, systemClock.now());
     expect(await report(signed(pair, other))).toMatchObject({ status: 403 });
-    fleet.agentPodHandlers.onReplace([agentPod('agent-1', 'n1', { uid: 'pod-uid-1', namespace: 'default' })]);
+    fleet.agentPods.handlers().onReplace([agentPod('agent-1', 'n1', { uid: 'pod-uid-1', namespace: 'default' })]);
     expect(await report()).toMatchObject({ status: 401 });
   });
 

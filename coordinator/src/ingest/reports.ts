@@ -69,7 +69,7 @@ export function createReportHandler(options: ReportHandling): ReportHandler {
     review: (token) => reviewToken(client, token, REPORT_AUDIENCE, { timeoutMs: REVIEW_TIMEOUT_MS }),
     username: options.agentServiceAccount,
     agentPodNode: (pod) => fleet.agentPodNode({ namespace, ...pod }),
-    agents: () => fleet.agentPodCount,
+    agents: () => fleet.agentPods.size,
     isStale: options.isStale,
     clock,
     random: options.random,

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { CsiNode } from '../kube/objects.ts';
-import { CsiNodes, observeCsiNode } from './csi-nodes.ts';
+import { observeCsiNode } from './csi-nodes.ts';
 
 const METADATA = { name: 'n', uid: 'csi', resourceVersion: '1' };
 const at = (name: string, drivers: string[], nodeUid = 'u', problem?: string) => ({
-  ...{ name, nodeUid, drivers },
+  ...{ uid: 'csi', namespace: '', name, node: name, nodeUid, drivers },
   storageProblems: new Map(problem === undefined ? [] : [['a', problem]]),
 });
 
@@ -30,29 +30,4 @@ test('a CSINode has the first problem of the storage of each driver that reports
     at('n', [], '', 'StorageDegraded'),
   );
   expect(observed({})).toEqual(at('n', [], ''));
-});
-
-test('CSINodes are not known before they are listed, and only what differs is told', () => {
-  const told: string[] = [];
-  const nodes = new CsiNodes(
-    (name) => told.push(name),
-    () => told.push('known'),
-  );
-  expect([nodes.known, nodes.of('n')]).toEqual([false, undefined]);
-  nodes.replace([at('n', ['a']), at('m', [])]);
-  expect([nodes.known, nodes.of('n')?.drivers, told.splice(0)]).toEqual([true, ['a'], ['n', 'm', 'known']]);
-  nodes.upsert(at('n', ['a']));
-  expect(told).toEqual([]);
-  nodes.upsert(at('n', ['a', 'b']));
-  nodes.upsert(at('n', ['a', 'b'], 'another'));
-  expect([nodes.of('n'), told.splice(0)]).toEqual([at('n', ['a', 'b'], 'another'), ['n', 'n']]);
-  nodes.upsert(at('n', ['a', 'b'], 'another', 'StorageDegraded'));
-  nodes.upsert(at('n', ['a', 'b'], 'another', 'StorageDegraded'));
-  nodes.upsert(at('n', ['a', 'b'], 'another'));
-  expect(told.splice(0)).toEqual(['n', 'n']);
-  nodes.replace([at('n', ['a', 'b'], 'another')]);
-  expect([nodes.of('m'), told.splice(0)]).toEqual([undefined, ['m']]);
-  nodes.remove({ name: 'm' });
-  nodes.remove({ name: 'n' });
-  expect([nodes.of('n'), told]).toEqual([undefined, ['n']]);
 });

@@ -1,9 +1,9 @@
 import { clean } from '@rollcall/common/clean.ts';
 import type { CsiNode, StorageHealthCondition } from '../kube/objects.ts';
+import type { OnNode } from './collection.ts';
 
 /** Which CSI drivers are on a node. */
-export type ObservedCsiNode = {
-  name: string;
+export type ObservedCsiNode = OnNode & {
   /** Uid of the Node that it is of: it outlives one that is made anew under the same name. */
   nodeUid: string;
   drivers: readonly string[];
@@ -18,54 +18,16 @@ export function observeCsiNode({ metadata, spec, status }: CsiNode): ObservedCsi
     first ? [[name, problemOf(first)]] : [],
   );
   return {
+    uid: metadata.uid,
+    namespace: '',
     name: metadata.name,
+    node: metadata.name,
     nodeUid: owner?.uid ?? '',
     drivers: spec?.drivers?.map(({ name }) => name).sort() ?? [],
     storageProblems: new Map(problems),
   };
 }
 
-function contentOf({ nodeUid, drivers, storageProblems }: ObservedCsiNode): string {
-  return JSON.stringify([nodeUid, drivers, [...storageProblems]]);
-}
-
 function problemOf({ status, reason = '', message = '' }: StorageHealthCondition): string {
   return clean([status, reason, message].filter((each) => each !== '').join(': '));
-}
-
-/** The CSINodes, by node. `undefined` for all while they are not known. */
-export class CsiNodes {
-  readonly #byName = new Map<string, ObservedCsiNode>();
-  readonly #onChange: (node: string) => void;
-  readonly #onKnown: () => void;
-  known = false;
-
-  /** `onKnown`: they were listed for the first time, which also tells which nodes have none. */
-  constructor(onChange: (node: string) => void, onKnown: () => void) {
-    this.#onChange = onChange;
-    this.#onKnown = onKnown;
-  }
-
-  of(node: string): ObservedCsiNode | undefined {
-    return this.#byName.get(node);
-  }
-
-  replace(all: readonly ObservedCsiNode[]): void {
-    const wasKnown = this.known;
-    this.known = true;
-    const listed = new Set(all.map(({ name }) => name));
-    for (const each of all) this.upsert(each);
-    for (const name of [...this.#byName.keys()]) if (!listed.has(name)) this.remove({ name });
-    if (!wasKnown) this.#onKnown();
-  }
-
-  upsert(next: ObservedCsiNode): void {
-    const before = this.#byName.get(next.name);
-    this.#byName.set(next.name, next);
-    if (!before || contentOf(before) !== contentOf(next)) this.#onChange(next.name);
-  }
-
-  remove({ name }: Pick<ObservedCsiNode, 'name'>): void {
-    if (this.#byName.delete(name)) this.#onChange(name);
-  }
 }

@@ -1,8 +1,8 @@
 import { clean } from '@rollcall/common/clean.ts';
 import type { DaemonSet, Pod } from '../kube/objects.ts';
+import { EVERY_NODE, type OnNode } from './collection.ts';
 import type { DaemonTemplate } from './daemon-placement.ts';
 import { createIntern } from './intern.ts';
-import { EVERY_NODE, type OnNode } from './node-indexer.ts';
 import { isOfNode } from './observed-pod.ts';
 
 /** A DaemonSet that is not being deleted, trimmed to what decides where its pods belong. */

@@ -36,7 +36,7 @@ describe('the reply to a report', () => {
   test('of a node that is not known any more says that the report does not count, and nothing of services', () => {
     const { fleet } = started();
     expect(fleet.accept({ ...full('b', 1), node: 'gone' }, { ...by('p'), node: 'gone' })).toEqual({
-      admission: 'ignored',
+      result: 'ignored',
       reply: { nextReportSeconds: 2, newSession: true },
     });
   });
@@ -53,18 +53,18 @@ describe('the reply to a report', () => {
     const { fleet } = started();
     expect(fleet.accept(full('b', 1), by('p')).reply).not.toHaveProperty('newSession');
     const reply = { nextReportSeconds: 2, newSession: true };
-    expect(fleet.accept(full('b', 1), by('p'))).toEqual({ admission: 'ignored', reply });
-    expect(fleet.accept(full('b', Number.MAX_SAFE_INTEGER), by('p'))).toEqual({ admission: 'ignored', reply });
+    expect(fleet.accept(full('b', 1), by('p'))).toEqual({ result: 'ignored', reply });
+    expect(fleet.accept(full('b', Number.MAX_SAFE_INTEGER), by('p'))).toEqual({ result: 'ignored', reply });
     fleet.accept(full('c', 1), by('p'));
-    expect(fleet.accept(full('b', 2), by('p'))).toMatchObject({ admission: 'superseded', reply });
-    expect(fleet.accept(full('d', 1), by('p')).admission).toBe('content');
+    expect(fleet.accept(full('b', 2), by('p'))).toMatchObject({ result: 'superseded', reply });
+    expect(fleet.accept(full('d', 1), by('p')).result).toBe('content');
   });
 
   test('does not ask the agent of an older pod for a new session: it is replaced', () => {
     const { fleet } = started();
     fleet.accept(full('b', 1), by('new', 20));
-    const { admission, reply } = fleet.accept(full('a', 1), by('old', 10));
-    expect(admission).toBe('beside');
+    const { result, reply } = fleet.accept(full('a', 1), by('old', 10));
+    expect(result).toBe('beside');
     expect(reply).not.toHaveProperty('newSession');
   });
 
@@ -141,8 +141,8 @@ describe('the reply to a report', () => {
     fleet.servicePods.handlers('default').onUpsert(agentPod('other', 'n', { ready: false }));
     expect(fleet.accept(full('b', 1), by('p')).reply.nextReportSeconds).toBe(1);
     fleet.nodeHandlers.onUpsert(node('n', {}, '2', 'another'));
-    const { admission, reply } = fleet.accept(full('c', 1), { ...by('p'), nodeUid: 'another' });
-    expect([admission, reply.nextReportSeconds]).toEqual(['content', 2]);
+    const { result, reply } = fleet.accept(full('c', 1), { ...by('p'), nodeUid: 'another' });
+    expect([result, reply.nextReportSeconds]).toEqual(['content', 2]);
   });
 });
 
@@ -152,9 +152,9 @@ describe('a node is', () => {
     fleet.accept(full('b', 1), by('p'));
     await pass(30_000);
     expect(state()).toBe('silent');
-    expect(fleet.accept(full('b', 1), by('p')).admission).toBe('ignored');
+    expect(fleet.accept(full('b', 1), by('p')).result).toBe('ignored');
     expect(state()).toBe('silent');
-    expect(fleet.accept(full('b', 2), by('p')).admission).toBe('content');
+    expect(fleet.accept(full('b', 2), by('p')).result).toBe('content');
     expect(state()).toBe('fresh');
   });
 
@@ -162,17 +162,17 @@ describe('a node is', () => {
     const { fleet, state, pass } = started();
     await pass(30_000);
     expect(state()).toBe('absent');
-    expect(fleet.accept(heartbeat('b', 1), by('p')).admission).toBe('unknown-digest');
+    expect(fleet.accept(heartbeat('b', 1), by('p')).result).toBe('unknown-digest');
     expect([state(), fleet.freshness.population.expected]).toEqual(['unheard', 1]);
   });
 
   test('no fresher by the goodbye of an agent beside the one that speaks for it', async () => {
     const { fleet, state, pass } = started();
-    fleet.agentPodHandlers.onReplace([agentPod('old', 'n'), agentPod('young', 'n', { createdAtMs: 1000 })]);
+    fleet.agentPods.handlers().onReplace([agentPod('old', 'n'), agentPod('young', 'n', { createdAtMs: 1000 })]);
     fleet.accept(full('old', 1), by('old'));
     fleet.accept(full('young', 1), by('young'));
     await pass(20_000);
-    expect(fleet.accept(heartbeat('young', 2, { leaving: true }), by('young')).admission).toBe('beside');
+    expect(fleet.accept(heartbeat('young', 2, { leaving: true }), by('young')).result).toBe('beside');
     await pass(10_000);
     expect(state()).toBe('silent');
   });
@@ -190,14 +190,14 @@ describe('a node is', () => {
 
   test('leaving by a goodbye that says what its agent saw last, if that is the first word of it', () => {
     const { fleet, state } = started();
-    expect(fleet.accept(full('b', 1, { leaving: true }), by('p')).admission).toBe('leaving');
+    expect(fleet.accept(full('b', 1, { leaving: true }), by('p')).result).toBe('leaving');
     expect(state()).toBe('leaving');
   });
 
   test('spoken for by the agent whose pod is newer, whichever token was issued later', () => {
     const { fleet } = started();
-    fleet.agentPodHandlers.onReplace([agentPod('old', 'n'), agentPod('young', 'n', { createdAtMs: 1000 })]);
-    expect(fleet.accept(full('young', 1), by('young', 10)).admission).toBe('content');
-    expect(fleet.accept(full('old', 1), by('old', 20)).admission).toBe('beside');
+    fleet.agentPods.handlers().onReplace([agentPod('old', 'n'), agentPod('young', 'n', { createdAtMs: 1000 })]);
+    expect(fleet.accept(full('young', 1), by('young', 10)).result).toBe('content');
+    expect(fleet.accept(full('old', 1), by('old', 20)).result).toBe('beside');
   });
 });

@@ -4,8 +4,6 @@ import { describe, expect, test } from 'vitest';
 import { podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import type { ConditionCheck, Service } from '../model/services.ts';
 import { agentPod, fleetWith, watchedFleet } from './fleet.test-fixtures.ts';
-import type { ObservedPod } from './observed-pod.ts';
-import { PodsByNamespace } from './pods-by-namespace.ts';
 
 const WINDOW_MS = 30_000;
 const CONDITION: ConditionCheck = {
@@ -32,7 +30,7 @@ function halfStarted(services: readonly Service[] = [serviceOf()]) {
   const begin = (shown: readonly string[], ready: readonly string[]) => {
     fleet.nodeHandlers.onReplace(names.map((name) => node(name, shown.includes(name))));
     const pods = names.map((name) => agentPod(`agent-${name}`, name, { ready: ready.includes(name) }));
-    fleet.agentPodHandlers.onReplace(pods);
+    fleet.agentPods.handlers().onReplace(pods);
     fleet.beginTerm();
   };
   let sequence = 0;
@@ -41,7 +39,7 @@ function halfStarted(services: readonly Service[] = [serviceOf()]) {
     const header = { node: name, boot: name, sequence, digest: 'd' };
     const full = { ...header, services: [], devices: [], facts: {}, ...change } as FullReport;
     const pod = { name: `agent-${name}`, uid: `uid-agent-${name}` };
-    return fleet.accept(full, { node: name, nodeUid: `uid-${name}`, pod }).admission;
+    return fleet.accept(full, { node: name, nodeUid: `uid-${name}`, pod }).result;
   };
   const pass = async (seconds: number, reporting: readonly string[]) => {
     for (let second = 0; second < seconds; second += 1) {
@@ -59,9 +57,10 @@ test('a node is looked at when the reporter of a condition has been away for the
   const reporter = { namespace: 'kube-system', selector: { matchLabels: { app: 'npd' } } };
   const check = { ...CONDITION, settings: { ...CONDITION.settings, reporter } };
   const service = serviceOf('npd', { checks: [check] });
-  const servicePods = new PodsByNamespace<ObservedPod>();
+  const { fleet, told } = watchedFleet(['a'], { clock, services: () => [service], guardPercent: 0 });
+  const { servicePods } = fleet;
   servicePods.handlers('kube-system').onReplace([]);
-  const { fleet, told } = watchedFleet(['a'], { clock, services: () => [service], servicePods, guardPercent: 0 });
+  told();
   const metadata = { name: 'a', uid: 'uid-a', resourceVersion: '2' };
   const status = { conditions: [{ type: 'KernelHealthy', status: 'True' }] };
   fleet.nodeHandlers.onUpsert(fleet.observe({ metadata, spec: {}, status }));
@@ -138,9 +137,9 @@ describe('a goodbye', () => {
     const states = new Set<string | undefined>();
     for (let pod = 0; pod < 10; pod += 1) {
       const name = `n99-${pod}`;
-      fleet.agentPodHandlers.onUpsert(agentPod(name, 'n99', { ready: false }));
-      if (pod === 0) fleet.agentPodHandlers.onDelete(agentPod('agent-n99', 'n99'));
-      else fleet.agentPodHandlers.onDelete(agentPod(`n99-${pod - 1}`, 'n99'));
+      fleet.agentPods.handlers().onUpsert(agentPod(name, 'n99', { ready: false }));
+      if (pod === 0) fleet.agentPods.handlers().onDelete(agentPod('agent-n99', 'n99'));
+      else fleet.agentPods.handlers().onDelete(agentPod(`n99-${pod - 1}`, 'n99'));
       await pass(20, healthy);
       if (pod > 1) states.add(stateOf('n99')?.state);
     }
@@ -179,9 +178,9 @@ describe('a goodbye', () => {
     report('n0');
     report('n0', { leaving: true });
     for (let pod = 0; pod < 5; pod += 1) {
-      fleet.agentPodHandlers.onUpsert(agentPod(`n0-${pod}`, 'n0', { ready: false }));
+      fleet.agentPods.handlers().onUpsert(agentPod(`n0-${pod}`, 'n0', { ready: false }));
       await pass(30, healthy.slice(1));
-      fleet.agentPodHandlers.onDelete(agentPod(`n0-${pod}`, 'n0'));
+      fleet.agentPods.handlers().onDelete(agentPod(`n0-${pod}`, 'n0'));
     }
     expect(stateOf('n0')).toEqual({ state: 'silent' });
   });
@@ -190,12 +189,12 @@ describe('a goodbye', () => {
     const { fleet, healthy, begin, pass, stateOf } = halfStarted();
     begin(healthy, healthy);
     await pass(20, healthy.slice(1));
-    fleet.agentPodHandlers.onUpsert(agentPod('next', 'n0', { ready: false }));
-    fleet.agentPodHandlers.onDelete(agentPod('agent-n0', 'n0'));
+    fleet.agentPods.handlers().onUpsert(agentPod('next', 'n0', { ready: false }));
+    fleet.agentPods.handlers().onDelete(agentPod('agent-n0', 'n0'));
     await pass(119, healthy.slice(1));
     expect(stateOf('n0')).toEqual({ state: 'unheard' });
-    fleet.agentPodHandlers.onUpsert(agentPod('last', 'n0', { ready: false }));
-    fleet.agentPodHandlers.onDelete(agentPod('next', 'n0'));
+    fleet.agentPods.handlers().onUpsert(agentPod('last', 'n0', { ready: false }));
+    fleet.agentPods.handlers().onDelete(agentPod('next', 'n0'));
     await pass(1, healthy.slice(1));
     expect(stateOf('n0')).toEqual({ state: 'silent' });
   });
@@ -206,7 +205,7 @@ describe('a goodbye', () => {
     await pass(10, healthy);
     await pass(40, healthy.slice(1));
     expect(stateOf('n0')).toEqual({ state: 'silent' });
-    fleet.agentPodHandlers.onDelete(agentPod('agent-n0', 'n0'));
+    fleet.agentPods.handlers().onDelete(agentPod('agent-n0', 'n0'));
     expect(stateOf('n0')).toEqual({ state: 'silent' });
   });
 });

@@ -84,7 +84,7 @@ describe('a term that begins', () => {
     ['is new beside one that is Ready', [at(0, false), at(600_000, true)], WINDOW_MS],
   ])('waits for the agent whose pod %s', async (_what, pods, silentAfterMs) => {
     const { fleet, stateOf, pass } = started();
-    fleet.agentPodHandlers.onReplace(pods.map((pod, index) => agentPod(`p${index}`, 'n', pod)));
+    fleet.agentPods.handlers().onReplace(pods.map((pod, index) => agentPod(`p${index}`, 'n', pod)));
     fleet.beginTerm();
     await pass(silentAfterMs - 1000);
     expect(stateOf('n')).toBe('unheard');
@@ -95,7 +95,7 @@ describe('a term that begins', () => {
 
 test('a node whose agent falls silent, or whose agent is no longer waited for, is urgent', async () => {
   const { fleet, told, stateOf, pass } = started(['n', 'm']);
-  fleet.agentPodHandlers.onReplace([agentPod('p', 'n')]);
+  fleet.agentPods.handlers().onReplace([agentPod('p', 'n')]);
   fleet.beginTerm();
   await pass(WINDOW_MS - 1000);
   told();
@@ -115,31 +115,31 @@ describe('the pod of an agent', () => {
     await pass(WINDOW_MS);
     expect(stateOf('n')).toBe('absent');
     told();
-    fleet.agentPodHandlers.onUpsert(agentPod('p', 'n'));
+    fleet.agentPods.handlers().onUpsert(agentPod('p', 'n'));
     expect([stateOf('n'), fleet.freshness.population.expected, told()]).toEqual(['unheard', 1, ['n normal']]);
   });
 
   test('that is gone leaves the word to another, and what that one says of the machine', () => {
     const { fleet, told, report } = started();
     const [old, young] = [agentPod('old', 'n', { createdAtMs: 1000 }), agentPod('young', 'n', { createdAtMs: 2000 })];
-    fleet.agentPodHandlers.onReplace([old, young]);
+    fleet.agentPods.handlers().onReplace([old, young]);
     report('old', 'of old');
     report('young', 'of young');
     const cpu = () => fleet.snapshot('n')?.machine?.facts['cpu'];
     expect(cpu()).toBe('of young');
     told();
-    fleet.agentPodHandlers.onDelete(young);
+    fleet.agentPods.handlers().onDelete(young);
     expect([cpu(), told()]).toEqual(['of old', ['n urgent']]);
   });
 
   test('that is gone and did not count is nothing urgent', () => {
     const { fleet, told, report } = started();
     const [old, young] = [agentPod('old', 'n', { createdAtMs: 1000 }), agentPod('young', 'n', { createdAtMs: 2000 })];
-    fleet.agentPodHandlers.onReplace([old, young]);
+    fleet.agentPods.handlers().onReplace([old, young]);
     report('old', 'of old');
     report('young', 'of young');
     told();
-    fleet.agentPodHandlers.onDelete(old);
+    fleet.agentPods.handlers().onDelete(old);
     expect([fleet.snapshot('n')?.machine?.facts['cpu'], told()]).toEqual(['of young', ['n normal']]);
   });
 });

@@ -1,7 +1,6 @@
 import { Fleet, type FleetListener, type FleetOptions } from './fleet.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
-import { PodsByNamespace } from './pods-by-namespace.ts';
 import { type ObservedPoolLabelSet, POOL_LABEL_KINDS } from './pool-label-sets.ts';
 
 /** Without pools and services, if nothing else is given. */
@@ -10,7 +9,6 @@ export function fleetWith(
   listener: Partial<FleetListener> = {},
 ): Fleet {
   const fleet = new Fleet({
-    servicePods: new PodsByNamespace(),
     services: () => [],
     servicesKnown: () => true,
     poolLabels: [],
@@ -30,10 +28,10 @@ export function fleetWith(
   return fleet;
 }
 
-/** Lists these sets to the fleet, and no others, each with the objects of its kind. */
+/** Lists copies of these sets to the fleet, and no others, each with the objects of its kind. */
 export function listPoolLabels(fleet: Fleet, sets: readonly ObservedPoolLabelSet[] = []): void {
   for (const kind of POOL_LABEL_KINDS) {
-    fleet.poolLabelHandlers(kind).onReplace(sets.filter((set) => set.kind === kind));
+    fleet.poolLabelSets.handlers(kind).onReplace(sets.flatMap((set) => (set.kind === kind ? [{ ...set }] : [])));
   }
 }
 

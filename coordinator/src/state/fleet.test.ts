@@ -3,6 +3,7 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { podsCheck, probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import { agentPod, fleetWith } from './fleet.test-fixtures.ts';
+import { countByFreshness } from './metrics.ts';
 import { serviceList } from './probe-targets.ts';
 
 const TOLERATIONS: readonly never[] = [];
@@ -116,7 +117,7 @@ function tenNodes(poolLabels: readonly string[] = []) {
     fleet.observe({ metadata: { name, uid, resourceVersion } });
   const pods = names.map((name) => agentPod(`agent-${name}`, name));
   fleet.nodeHandlers.onReplace(names.map((name) => node(name)));
-  fleet.agentPodHandlers.onReplace(pods);
+  fleet.agentPods.handlers().onReplace(pods);
   fleet.beginTerm();
   let sequence = 0;
   const report = (reporting: readonly string[]) => {
@@ -157,11 +158,11 @@ test('a node that is gone is expected no more, and no guard holds because of it'
   await pass(40, names.slice(7));
   expect(stateOf('n0')).toEqual({ state: 'silent' });
   const count = { fresh: 3, leaving: 0, unheard: 0, silent: 1, absent: 0, maintenance: 0 };
-  expect(fleet.countByFreshness()).toEqual(count);
+  expect(countByFreshness(fleet, true)).toEqual(count);
   const becomes = (type: string, name = 'n0') => {
     const metadata = { name, uid: `uid-${name}`, resourceVersion: '2' };
     fleet.nodeHandlers.onUpsert(fleet.observe({ metadata, status: { conditions: [{ type, status: 'True' }] } }));
-    return fleet.countByFreshness();
+    return countByFreshness(fleet, true);
   };
   expect(becomes('MaintenancePlanned')).toEqual(count);
   expect(becomes('DrainInProgress', 'n8')).toEqual(count);
@@ -224,15 +225,15 @@ test('the pod of an agent on an unknown node is ignored', () => {
   const [pod] = pods;
   if (!pod) throw new Error('there are ten');
   const stray = { ...pod, uid: 'stray', name: 'stray', node: 'nowhere' };
-  fleet.agentPodHandlers.onUpsert(stray);
-  expect(() => fleet.agentPodHandlers.onDelete(stray)).not.toThrow();
+  fleet.agentPods.handlers().onUpsert(stray);
+  expect(() => fleet.agentPods.handlers().onDelete(stray)).not.toThrow();
   expect(fleet.freshness.population.expected).toBe(10);
 });
 
 test('the pods of agents that reported are no proof, when they go all at once, that no node has one', async () => {
   const { fleet, names, pass, stateOf } = tenNodes();
   await pass(20, names);
-  fleet.agentPodHandlers.onReplace([]);
+  fleet.agentPods.handlers().onReplace([]);
   expect(fleet.freshness.population.expected).toBe(10);
   await pass(300, []);
   expect(fleet.freshness.held().map(({ of }) => of)).toEqual(['fleet']);
@@ -244,10 +245,10 @@ test('a node of which nothing was heard stays expected while another pod of an a
   const [old] = pods;
   if (!old) throw new Error('there are ten');
   const successor = { ...old, uid: 'successor', name: 'successor' };
-  fleet.agentPodHandlers.onUpsert(successor);
-  fleet.agentPodHandlers.onDelete(old);
+  fleet.agentPods.handlers().onUpsert(successor);
+  fleet.agentPods.handlers().onDelete(old);
   expect(fleet.freshness.population.expected).toBe(10);
-  fleet.agentPodHandlers.onDelete(successor);
+  fleet.agentPods.handlers().onDelete(successor);
   expect(fleet.freshness.population.expected).toBe(9);
 });
 
@@ -255,7 +256,7 @@ test('a pod of an agent that is on its way out is none when a term begins', () =
   const { fleet, names, pods, stateOf } = tenNodes();
   const [leaving, ...others] = pods;
   if (!leaving) throw new Error('there are ten');
-  fleet.agentPodHandlers.onReplace([{ ...leaving, terminating: true }, ...others]);
+  fleet.agentPods.handlers().onReplace([{ ...leaving, terminating: true }, ...others]);
   fleet.beginTerm();
   expect(fleet.freshness.population.expected).toBe(9);
   expect(names.map(stateOf)).toEqual(names.map(() => ({ state: 'unheard' })));

@@ -1,29 +1,41 @@
 import { type Clock, momentOf } from '@rollcall/common/clock.ts';
 import type { ActiveGuard } from '@rollcall/common/guards.ts';
-import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
 import type { FullReport, Heartbeat, ReportReply, ServiceReport } from '@rollcall/common/report.ts';
 import { isOlderVersion, type Node } from '../kube/objects.ts';
 import { otherPoolsOf, poolOf } from '../model/pools.ts';
 import type { ConditionCheck, Service } from '../model/services.ts';
 import type { ReportIdentity, SessionResult } from './agent-sessions.ts';
 import { agentSignsOf } from './agent-signs.ts';
+import {
+  Collection,
+  type CollectionListener,
+  EVERY_NODE,
+  hasSameFields,
+  type ObjectChange,
+  placesOf,
+} from './collection.ts';
 import { withHistory } from './condition-history.ts';
-import { CsiNodes } from './csi-nodes.ts';
 import type { FreshnessOptions, FreshnessTracker } from './freshness.ts';
+import { hearReport } from './hear-report.ts';
 import { createIntern } from './intern.ts';
 import { ListedOrigins } from './listed-origins.ts';
 import { inventoryOf } from './machines.ts';
-import { type Collection, eventHandlersOf, NodeIndexer } from './node-indexer.ts';
 import type { NodeRecord } from './node-record.ts';
 import { type NodeChange, NodeStore } from './node-store.ts';
-import { lifecycleOf, NO_CONDITION_OWNERS } from './observed-conditions.ts';
+import { NO_CONDITION_OWNERS } from './observed-conditions.ts';
 import { type ObservedNode, observeNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import type { ObservedWorkspace } from './observed-workspace.ts';
-import { mayConcern, OnDemand } from './on-demand-objects.ts';
-import type { PodsByNamespace } from './pods-by-namespace.ts';
-import { type ObservedPoolLabelSet, POOL_LABEL_KINDS, type PoolLabelKind, PoolLabelSets } from './pool-label-sets.ts';
-import type { Freshness } from './presence.ts';
+import {
+  createOnDemand,
+  mapOnDemand,
+  mayConcern,
+  ON_DEMAND,
+  type OnDemandRow,
+  onDemandOn,
+} from './on-demand-objects.ts';
+import { PodCollection } from './pod-collection.ts';
+import { countingSet, createPoolLabelSets, type ObservedPoolLabelSet, POOL_LABEL_KINDS } from './pool-label-sets.ts';
 import { ProbeAssignments } from './probe-assignments.ts';
 import { heartbeatSeconds, ReportPacing } from './report-pacing.ts';
 import { faultOf } from './shared-faults.ts';
@@ -31,8 +43,6 @@ import type { NodeSnapshot } from './snapshot.ts';
 import { Term } from './term.ts';
 
 export type FleetOptions = Pick<FreshnessOptions, 'agents' | 'windowMs' | 'guardPercent'> & {
-  /** The pods of services, by node. */
-  servicePods: PodsByNamespace<ObservedPod>;
   clock: Clock;
   /** The services that are in force now. */
   services: () => readonly Service[];
@@ -68,9 +78,6 @@ const NO_LISTENER: FleetListener = {
   poolsChanged: () => {},
 };
 
-/** Collections without which other things go on. */
-type Learned = 'workspaces' | PoolLabelKind;
-
 const NO_KEYS: ReadonlySet<string> = new Set();
 const NO_REPORTS: ReadonlyMap<string, ServiceReport> = new Map();
 
@@ -82,20 +89,17 @@ export class Fleet {
   readonly #options: FleetOptions;
   readonly #intern = createIntern<string>();
   readonly #nodes: NodeStore;
-  readonly servicePods: PodsByNamespace<ObservedPod>;
-  readonly csiNodes: CsiNodes;
-  readonly onDemand: OnDemand;
+  readonly servicePods = new PodCollection<ObservedPod>();
+  readonly agentPods = new Collection<ObservedPod>({ at: ({ node }) => node, isSame: hasSameFields });
+  readonly workspaces = new Collection<ObservedWorkspace>({ at: ({ node }) => node, lostIsUnknown: true });
+  readonly poolLabelSets = createPoolLabelSets();
+  readonly onDemand = createOnDemand();
   readonly #pacing = new ReportPacing();
   readonly #assignments = new ProbeAssignments();
-  readonly #agentPods: NodeIndexer<ObservedPod>;
-  readonly #workspaces: NodeIndexer<ObservedWorkspace>;
-  readonly poolLabelSets: PoolLabelSets;
   readonly listedOrigins = new ListedOrigins();
   /** When Nodes came that the first list did not have, by the monotonic clock. */
   readonly #cameMs = new Map<string, number>();
   #hasNodes = false;
-  /** Those that were listed, and whose watch was not lost since. */
-  readonly #known = new Set<Learned>();
   #term: Term;
   #listener: FleetListener = NO_LISTENER;
 
@@ -107,34 +111,53 @@ export class Fleet {
       (node) => this.#listener.versionChanged(node),
       (previous, next) => withHistory(previous, next, momentOf(options.clock)),
     );
-    this.servicePods = options.servicePods;
-    this.servicePods.onChange({
-      changed: (previous, next) => {
-        for (const pod of [previous, next]) if (pod) this.#podChanged(pod.node);
-        // A pod that is Ready when it is first heard of was Ready before.
-        const changed = previous ?? (next?.ready ? undefined : next);
-        if (changed) this.#pacing.changed(changed.node, options.clock.monotonic());
-      },
-      listed: () => this.markAll(),
-    });
-    this.csiNodes = new CsiNodes(
-      (node) => this.#changed(node, true),
-      () => this.markAll(),
+    const byNode = ({ node }: { node: string }) => node;
+    this.servicePods.onChange(
+      this.#marking((changes) => {
+        for (const node of placesOf(changes, byNode)) this.#podChanged(node);
+        for (const { previous, next } of changes) {
+          // A pod that is Ready when it is first heard of was Ready before.
+          const changed = previous ?? (next?.ready ? undefined : next);
+          if (changed) this.#pacing.changed(changed.node, options.clock.monotonic());
+        }
+      }),
     );
-    this.onDemand = new OnDemand(
-      (node, name) => mayConcern(name, this.#nodes.get(node)) && this.#changed(node, false),
-      (name) => {
-        for (const node of this.nodes()) if (mayConcern(name, node)) this.#changed(node.name, false);
-      },
+    this.workspaces.onChange(
+      this.#marking((changes) => {
+        for (const node of placesOf(changes, byNode)) this.#changed(node, true);
+      }),
     );
-    this.#workspaces = new NodeIndexer<ObservedWorkspace>((previous, next) => {
-      for (const workspace of [previous, next]) if (workspace) this.#changed(workspace.node, true);
+    mapOnDemand((name) => {
+      const { isForGate }: OnDemandRow = ON_DEMAND[name];
+      const mark = (node: string, isUrgent: boolean) =>
+        mayConcern(name, this.#nodes.get(node)) && this.#changed(node, isUrgent);
+      const markAll = () => this.#nodes.names().forEach((node) => void mark(node, false));
+      const changed = (changes: readonly ObjectChange<{ node: string }>[]) => {
+        const nodes = placesOf(changes, byNode);
+        if (nodes.has(EVERY_NODE)) markAll();
+        else for (const node of nodes) mark(node, !isForGate);
+      };
+      this.onDemand[name].onChange(this.#marking(changed, markAll));
     });
-    this.poolLabelSets = new PoolLabelSets((pools) => this.#markPools(pools));
-    this.#agentPods = new NodeIndexer<ObservedPod>((previous, next) => {
-      if (previous && previous.uid !== next?.uid) this.#agentPodGone(previous.uid, previous.node);
-      if (next) this.#expectAgent(next.node);
-    });
+    this.poolLabelSets.onChange(this.#marking((changes) => this.#markPools(placesOf(changes, ({ pool }) => pool))));
+    const agentPodsChanged = (changes: readonly ObjectChange<ObservedPod>[]) => {
+      for (const { previous, next } of changes) {
+        if (previous && previous.uid !== next?.uid) this.#agentPodGone(previous.uid, previous.node);
+        if (next) this.#expectAgent(next.node);
+      }
+    };
+    this.agentPods.onChange({ changed: agentPodsChanged, listed: agentPodsChanged });
+  }
+
+  /** Marks all nodes as well when something becomes known, or no longer is. */
+  #marking<T>(changed: CollectionListener<T>['changed'], markAll = () => this.markAll()): CollectionListener<T> {
+    return {
+      changed,
+      listed: (changes, isNews) => {
+        if (changes.length > 0) changed(changes);
+        if (isNews) markAll();
+      },
+    };
   }
 
   /** From now on this listener hears of every change. */
@@ -179,21 +202,6 @@ export class Fleet {
     };
   }
 
-  get csiNodeHandlers() {
-    return eventHandlersOf(this.csiNodes);
-  }
-  get agentPodHandlers() {
-    return eventHandlersOf(this.#agentPods);
-  }
-
-  get workspaceHandlers() {
-    return this.#learning('workspaces', this.#workspaces);
-  }
-
-  poolLabelHandlers(kind: PoolLabelKind) {
-    return this.#learning(kind, this.poolLabelSets.ofKind(kind));
-  }
-
   /** Trims a Node as it is parsed, before it is kept. */
   observe(node: Node): ObservedNode {
     const { annotationsOfInterest, allAnnotations, declaredFeatures } = this.#options;
@@ -231,13 +239,8 @@ export class Fleet {
 
   /** The node of an agent's pod as watched, whether it is ending or not. */
   agentPodNode({ namespace, name, uid }: Pick<ObservedPod, 'namespace' | 'name' | 'uid'>): string | undefined {
-    const pod = this.#agentPods.get({ namespace, name });
+    const pod = this.agentPods.get({ namespace, name });
     return pod?.uid === uid ? pod.node : undefined;
-  }
-
-  /** How many pods of agents there are. */
-  get agentPodCount(): number {
-    return this.#agentPods.size;
   }
 
   /** What this term knows and remembers of a node. */
@@ -246,27 +249,40 @@ export class Fleet {
   }
 
   /** Takes a report of an authenticated agent. The Node is known: ingest has compared its uid. */
-  accept(report: FullReport | Heartbeat, identity: ReportIdentity): { admission: SessionResult; reply: ReportReply } {
+  accept(report: FullReport | Heartbeat, identity: ReportIdentity): { result: SessionResult; reply: ReportReply } {
     const { node } = report;
+    const nowMs = this.#options.clock.monotonic();
     const record = this.#term.record(node);
-    const admission = record?.uid === identity.nodeUid ? this.#hear(record, report, identity) : 'ignored';
-    if (!record || admission === 'ignored' || admission === 'superseded') {
-      return { admission, reply: { nextReportSeconds: this.#nextReportSeconds(node, false), newSession: true } };
+    const result = record?.uid === identity.nodeUid ? this.#hear(record, report, identity) : 'ignored';
+    if (!record || result === 'ignored' || result === 'superseded') {
+      return { result, reply: { nextReportSeconds: this.#nextReportSeconds(node, false), newSession: true } };
     }
-    const { told, isUnsettled } = this.#assignments.of(record, this.#groundsOf(record));
-    record.sessions.tell(report.boot, identity.pod?.uid, told.services, this.#options.clock.monotonic());
+    const { told, isUnsettled } = this.#assignmentOf(record);
+    record.sessions.tell(report.boot, identity.pod?.uid, told.services, nowMs);
     const reply: ReportReply = {
       nextReportSeconds: this.#nextReportSeconds(node, isUnsettled),
       ...(report.servicesDigest === told.servicesDigest ? {} : told),
     };
-    if (admission === 'unknown-digest') reply.full = true;
+    if (result === 'unknown-digest') reply.full = true;
     const questions = this.#options.questions?.() ?? [];
     if (questions.length > 0) reply.questions = [...questions];
-    return { admission, reply };
+    return { result, reply };
   }
 
-  #groundsOf({ name }: NodeRecord) {
-    return { services: this.#options.services(), node: this.#nodes.get(name), pods: this.servicePods.on(name) };
+  #hear(record: NodeRecord, report: FullReport | Heartbeat, identity: ReportIdentity): SessionResult {
+    const { name } = record;
+    const podUid = identity.pod?.uid;
+    const pod = podUid === undefined ? undefined : this.agentPods.on(name).find(({ uid }) => uid === podUid);
+    const nowMs = this.#options.clock.monotonic();
+    const heard = { record, report, identity, podCreatedMs: pod?.createdAtMs, nowMs };
+    const { result, isChanged, isUrgent } = hearReport(this.#term, heard);
+    if (isChanged) this.#changed(name, isUrgent);
+    return result;
+  }
+
+  #assignmentOf(record: NodeRecord): ReturnType<ProbeAssignments['of']> {
+    const [node, pods] = [this.#nodes.get(record.name), this.servicePods.on(record.name)];
+    return this.#assignments.of(record, { services: this.#options.services(), node, pods });
   }
 
   #nextReportSeconds(node: string, unsettled: boolean): number {
@@ -275,34 +291,13 @@ export class Fleet {
     return Math.min(seconds, this.#pacing.nextSeconds(node, unsettled, clock.monotonic()) ?? seconds);
   }
 
-  #hear(record: NodeRecord, report: FullReport | Heartbeat, identity: ReportIdentity): SessionResult {
-    const { freshness, machines } = this.#term;
-    const { name, sessions } = record;
-    const now = this.#options.clock.monotonic();
-    const { state } = freshness.of(record);
-    const before = sessions.content?.services;
-    const podCreatedMs =
-      identity.pod && this.#agentPods.on(name).find(({ uid }) => uid === identity.pod?.uid)?.createdAtMs;
-    const admission = sessions.admit(report, { ...identity, podCreatedMs }, now);
-    if (admission === 'ignored' || admission === 'superseded') return admission;
-    // An agent whose content is not here is alive, but vouches for nothing until it has sent it.
-    if (admission === 'unknown-digest') freshness.expect(record, now);
-    else if (admission === 'leaving' ? sessions.speaker === report.boot : sessions.content && !report.leaving)
-      freshness.heard(record, now);
-    if (admission === 'leaving') freshness.goodbye(record, now, true);
-    const isOtherMachine = sessions.content !== undefined && machines.take(record, sessions.content, now);
-    const isUrgent = sessions.content?.services !== before || state !== 'fresh' || admission === 'leaving';
-    if (isUrgent || isOtherMachine) this.#changed(name, isUrgent);
-    return admission;
-  }
-
   snapshot(name: string): NodeSnapshot | undefined {
     const node = this.#nodes.get(name);
     const record = this.#term.record(name);
     if (!node || !record) return undefined;
     const { sessions } = record;
-    const { told, reports } = this.#assignments.of(record, this.#groundsOf(record));
-    const onDemand = this.onDemand.on(name);
+    const { told, reports } = this.#assignmentOf(record);
+    const onDemand = onDemandOn(this.onDemand, name);
     return {
       name,
       uid: node.uid,
@@ -330,38 +325,29 @@ export class Fleet {
       agentVersion: sessions.content && (sessions.content.version ?? ''),
       agentBornMs: sessions.speakerBornMs,
       pods: this.servicePods.on(name),
-      podsKnown: (namespace) => this.servicePods.knows(namespace),
-      csiNode: this.csiNodes.known ? (this.csiNodes.of(name) ?? 'none') : 'unknown',
+      podsKnown: (namespace) => this.servicePods.isKnown(namespace),
       servicesKnown: this.#options.servicesKnown(),
       toldMs: sessions.toldSince(told.services),
       poolLabelSet: this.poolLabelSetOf(name),
       otherPools: record.otherPools,
       otherPoolLabelSets: this.otherPoolLabelSetsOf(name),
-      poolLabelSetsKnown: POOL_LABEL_KINDS.every((kind) => this.#known.has(kind)),
-      workspaces: this.#known.has('workspaces') ? this.#workspaces.on(name) : undefined,
+      poolLabelSetsKnown: POOL_LABEL_KINDS.every((kind) => this.poolLabelSets.isKnown(kind)),
+      workspaces: this.workspaces.isKnown() ? this.workspaces.on(name) : undefined,
     };
   }
 
   /** The NodePoolLabels or NodePoolLabelSet that a node is labelled by. */
   poolLabelSetOf(name: string): ObservedPoolLabelSet | undefined {
-    return this.poolLabelSets.of(this.#poolOf(name));
+    return this.#setOf(this.#poolOf(name));
   }
 
   /** Objects with labels of other pools that labels of a node name. */
   otherPoolLabelSetsOf(name: string): readonly ObservedPoolLabelSet[] {
-    return this.#term.record(name)?.otherPools.flatMap((pool) => this.poolLabelSets.of(pool) ?? []) ?? [];
+    return this.#term.record(name)?.otherPools.flatMap((pool) => this.#setOf(pool) ?? []) ?? [];
   }
 
-  /** A node that is drained, shut down or in maintenance is no reason for an alert: if no agent is heard, it counts apart. */
-  countByFreshness(): Partial<Record<Freshness['state'] | 'maintenance', number>> {
-    const count: Record<string, number> = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0, maintenance: 0 };
-    for (const record of this.#term.records()) {
-      const { state } = this.freshness.of(record);
-      const node = state === 'silent' || state === 'absent' ? this.node(record.name) : undefined;
-      const counted = node && isDisturbed(lifecycleOf(node)) ? 'maintenance' : state;
-      count[counted] = (count[counted] ?? 0) + 1;
-    }
-    return 'none' in count ? { none: count['none'] } : count;
+  #setOf(pool: string | undefined): ObservedPoolLabelSet | undefined {
+    return pool === undefined ? undefined : countingSet(this.poolLabelSets.on(pool));
   }
 
   /** This replica begins to lead: what was heard before is of another time. */
@@ -394,20 +380,6 @@ export class Fleet {
   /** Every node is to be looked at. */
   markAll(): void {
     for (const name of this.#nodes.names()) this.#changed(name, false);
-  }
-
-  /** Every node is looked at when a collection becomes known. */
-  #learning<T>(what: Learned, collection: Collection<T>) {
-    return {
-      ...eventHandlersOf(collection),
-      onReplace: (all: T[]) => {
-        const isFirst = !this.#known.has(what);
-        this.#known.add(what);
-        collection.replace(all);
-        if (isFirst) this.markAll();
-      },
-      onLost: () => this.#known.delete(what),
-    };
   }
 
   #markPools(pools: ReadonlySet<string>): void {
@@ -451,13 +423,13 @@ export class Fleet {
     const onChange = (node: string) => this.#changed(node, true);
     const sight = (name: string, { settings: { reporter } }: ConditionCheck) => {
       const node = this.#nodes.get(name);
-      const isKnown = node?.conditions && (!reporter || this.servicePods.knows(reporter.namespace));
+      const isKnown = node?.conditions && (!reporter || this.servicePods.isKnown(reporter.namespace));
       return isKnown ? { ...node, pods: this.servicePods.on(name) } : undefined;
     };
     const reports = (record: NodeRecord) => {
       const { state } = this.freshness.of(record);
       const isHeard = state === 'fresh' || state === 'leaving';
-      return isHeard ? this.#assignments.of(record, this.#groundsOf(record)).reports : NO_REPORTS;
+      return isHeard ? this.#assignmentOf(record).reports : NO_REPORTS;
     };
     return new Term({ agents, windowMs, guardPercent, services, sight, reports, onChange }, clock.monotonic());
   }
@@ -465,7 +437,7 @@ export class Fleet {
   #beginRecord(name: string, wasThere: boolean): void {
     const node = this.#nodes.get(name);
     if (!node) return;
-    const agentPods = this.#agentPods.on(name);
+    const agentPods = this.agentPods.on(name);
     const sources = { node, agentPods, services: this.#options.services(), wasThere };
     const signs = agentSignsOf(sources, this.#options.clock.now());
     const known = { name, uid: node.uid, pool: this.#poolOf(name), cameMs: this.#cameMs.get(name), isNew: !wasThere };
@@ -487,7 +459,7 @@ export class Fleet {
     const { sessions } = record;
     const before = sessions.content;
     // A node that reported stays expected: that its agent's pod is gone does not make it less silent.
-    const isExpected = before !== undefined || this.#agentPods.on(node).length > 0;
+    const isExpected = before !== undefined || this.agentPods.on(node).length > 0;
     if (sessions.podGone(podUid, now)) this.freshness.goodbye(record, now, isExpected);
     // Another may count now, and have seen another machine.
     if (sessions.content) this.#term.machines.take(record, sessions.content, now);

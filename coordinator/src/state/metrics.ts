@@ -1,10 +1,12 @@
 import { type ActiveGuard, SUBJECTS } from '@rollcall/common/guards.ts';
 import { Counter, Gauge, type Registry } from '@rollcall/common/metrics.ts';
-import type { Freshness } from './presence.ts';
+import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
+import type { Fleet } from './fleet.ts';
+import { lifecycleOf } from './observed-conditions.ts';
 
 /** The values of the gauges, computed when they are read. A standby hears no agents, and returns nothing. */
 export type FleetSources = {
-  countByFreshness: () => Readonly<Partial<Record<Freshness['state'] | 'maintenance', number>>>;
+  nodesByFreshness: () => Readonly<Record<string, number>>;
   heldBack: () => number;
   guards: () => readonly ActiveGuard[];
   refusedPoolKeys: () => number;
@@ -17,6 +19,22 @@ export type FleetSources = {
 };
 
 export type GateOutcome = 'complete' | 'expired' | 'stays';
+
+/** A node that is drained, shut down or in maintenance is no reason for an alert: if no agent is heard, it counts apart. */
+export function countByFreshness(
+  fleet: Pick<Fleet, 'term' | 'freshness' | 'node'>,
+  hasAgents: boolean,
+): Record<string, number> {
+  const states = { fresh: 0, leaving: 0, unheard: 0, silent: 0, absent: 0, maintenance: 0 };
+  const count: Record<string, number> = hasAgents ? states : { none: 0 };
+  for (const record of fleet.term.records()) {
+    const { state } = fleet.freshness.of(record);
+    const node = state === 'silent' || state === 'absent' ? fleet.node(record.name) : undefined;
+    const counted = node && isDisturbed(lifecycleOf(node)) ? 'maintenance' : state;
+    count[counted] = (count[counted] ?? 0) + 1;
+  }
+  return count;
+}
 
 /** Counts the startup gates that were opened, and those whose time is over and that stay closed. Registers it; once for a registry. */
 export function registerGateMetric(registry: Registry): (outcome: GateOutcome) => void {
@@ -42,7 +60,7 @@ export function registerFleetMetrics(registry: Registry, sources: FleetSources):
     registers,
     collect() {
       this.reset();
-      for (const [state, count] of Object.entries(sources.countByFreshness())) this.set({ state }, count);
+      for (const [state, count] of Object.entries(sources.nodesByFreshness())) this.set({ state }, count);
     },
   });
   new Gauge({

@@ -1,7 +1,7 @@
 import type { NodeFeature } from '../kube/objects.ts';
 import { type Features, type FeatureValue, featureName } from '../model/inventory/feature-name.ts';
+import type { OnNode } from './collection.ts';
 import { lastWriteMs } from './last-write.ts';
-import type { OnNode } from './node-indexer.ts';
 
 /** What one NodeFeature says of a node, as far as rules ask for it. */
 export type ObservedNodeFeature = OnNode & {

@@ -2,7 +2,7 @@ import type { Pod, Toleration } from '../kube/objects.ts';
 import { tolerates } from '../kube/tolerations.ts';
 import { type PodsCheck, podsChecksOf, type Service } from '../model/services.ts';
 import { createIntern } from './intern.ts';
-import { selectedIn } from './pods-by-namespace.ts';
+import { selectedIn } from './pod-collection.ts';
 
 /** A Pod, trimmed to what decisions need. */
 export type ObservedPod = {

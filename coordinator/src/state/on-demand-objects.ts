@@ -1,79 +1,19 @@
 import type { WATCHED } from '@rollcall/common/watched-resources.ts';
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import { Collection, EVERY_NODE, type OnNode } from './collection.ts';
+import { observeCsiNode } from './csi-nodes.ts';
 import { observeDaemonPod, observeDaemonSet } from './daemon-sets.ts';
 import { observeNodeFeature } from './node-features.ts';
-import { EVERY_NODE, NodeIndexer, type OnNode } from './node-indexer.ts';
 import type { ObservedNode } from './observed-node.ts';
 import { NOT_ENDED } from './observed-pod.ts';
 import { observeResourceSlice } from './resource-slices.ts';
-
-/** Objects of nodes that are watched only while a rule or a check asks for what they say. */
-export class OnDemandObjects<T extends OnNode> {
-  readonly #onChange: (node: string) => void;
-  readonly #onEvery: () => void;
-  #index: NodeIndexer<T>;
-  #known = false;
-
-  /** `onEvery`: what is known of every node may be other than before. */
-  constructor(onChange: (node: string) => void, onEvery: () => void) {
-    this.#onChange = onChange;
-    this.#onEvery = onEvery;
-    this.#index = this.#empty();
-  }
-
-  /** The objects of a node, and those that may be for any; `undefined` while they are not known. */
-  on(node: string): readonly T[] | undefined {
-    if (!this.#known) return undefined;
-    const [own, shared] = [this.#index.on(node), this.#index.on(EVERY_NODE)];
-    return shared.length === 0 ? own : [...own, ...shared];
-  }
-
-  replace(all: readonly T[]): void {
-    this.#index.replace(all);
-    if (this.#known) return;
-    this.#known = true;
-    this.#onEvery();
-  }
-
-  upsert(object: T): void {
-    this.#index.upsert(object);
-  }
-
-  remove(object: T): void {
-    this.#index.remove(object);
-  }
-
-  /** They are no longer asked for, or others are: nothing is known of them. */
-  forget(): void {
-    this.#index = this.#empty();
-    if (!this.#known) return;
-    this.#known = false;
-    this.#onEvery();
-  }
-
-  #empty(): NodeIndexer<T> {
-    return new NodeIndexer<T>((previous, next) => {
-      const nodes = new Set([previous, next].flatMap((each) => each?.node ?? []));
-      if (nodes.has(EVERY_NODE)) this.#onEvery();
-      else for (const node of nodes) this.#onChange(node);
-    }, isAlike);
-  }
-}
-
-function isAlike(a: object, b: object): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
-
-/** What a watch is handed to. */
-export type OnDemandCollection<T extends OnNode> = Pick<
-  OnDemandObjects<T>,
-  'on' | 'replace' | 'upsert' | 'remove' | 'forget'
->;
 
 /** A resource with objects of nodes, and what is kept of an object; of some, only what is asked for by these names. */
 export type OnDemandRow = {
   watched: keyof typeof WATCHED;
   observe: (raw: never, names: readonly string[]) => OnNode;
+  /** What rules ask for, by name; `undefined` while they ask for nothing of it. */
+  askedBy?: (rules: RuleQuestions) => readonly string[] | undefined;
   /** Objects in a page of the list. */
   pageSize?: number;
   fieldSelector?: string;
@@ -81,11 +21,30 @@ export type OnDemandRow = {
   isForGate?: true;
 };
 
+/** What rules ask for, beside what agents answer. */
+export type RuleQuestions = {
+  usesDra: boolean;
+  /** Names of what NodeFeatures say. */
+  nfdNames: readonly string[];
+  /** Of the features that Nodes declare. */
+  declaredFeatures: readonly string[];
+};
+
 /** All that is watched only while a rule, a check or the startup gate asks for it. */
 export const ON_DEMAND = {
-  slices: { watched: 'resourceSlices', observe: observeResourceSlice },
+  csiNodes: { watched: 'csiNodes', observe: observeCsiNode },
+  slices: {
+    watched: 'resourceSlices',
+    observe: observeResourceSlice,
+    askedBy: ({ usesDra }) => (usesDra ? [] : undefined),
+  },
   // Each has some hundred kilobytes, since NFD includes the whole configuration of the kernel.
-  nodeFeatures: { watched: 'nodeFeatures', observe: observeNodeFeature, pageSize: 50 },
+  nodeFeatures: {
+    watched: 'nodeFeatures',
+    observe: observeNodeFeature,
+    askedBy: ({ nfdNames }) => (nfdNames.length > 0 ? nfdNames : undefined),
+    pageSize: 50,
+  },
   daemonSets: { watched: 'daemonSets', observe: observeDaemonSet, isForGate: true },
   daemonPods: { watched: 'pods', observe: observeDaemonPod, isForGate: true, fieldSelector: NOT_ENDED },
 } as const satisfies Readonly<Record<string, OnDemandRow>>;
@@ -102,22 +61,26 @@ export function mayConcern(name: OnDemandName, node: Pick<ObservedNode, 'taints'
   return !isForGate || node?.taints?.some(({ key }) => key === STARTUP_TAINT) === true;
 }
 
-export class OnDemand {
-  readonly objects: { readonly [N in OnDemandName]: OnDemandCollection<Observed<N>> };
+/** What is known of them, each known for itself. */
+export type OnDemand = { readonly [N in OnDemandName]: Collection<Observed<N>> };
 
-  /** What is known of a node, or of every node, may be other than before. */
-  constructor(onChange: (node: string, name: OnDemandName) => unknown, onEvery: (name: OnDemandName) => unknown) {
-    const objectsOf = (name: OnDemandName) =>
-      new OnDemandObjects<OnNode>(
-        (node) => onChange(node, name),
-        () => onEvery(name),
-      );
-    this.objects = mapOnDemand(objectsOf) as OnDemand['objects'];
-  }
+export function createOnDemand(): OnDemand {
+  return mapOnDemand(() => new Collection<OnNode>({ at: ({ node }) => node })) as unknown as OnDemand;
+}
 
-  on(node: string): OnDemandOnNode {
-    return mapOnDemand((name) => this.objects[name].on(node)) as OnDemandOnNode;
-  }
+/** One of them, as far as all are alike. */
+export function onDemandObjects(objects: OnDemand, name: OnDemandName): Collection<OnNode> {
+  return objects[name] as unknown as Collection<OnNode>;
+}
+
+/** The objects of a node, and those that may be for any. */
+export function onDemandOn(objects: OnDemand, node: string): OnDemandOnNode {
+  return mapOnDemand((name) => {
+    const all = onDemandObjects(objects, name);
+    if (!all.isKnown()) return undefined;
+    const [own, shared] = [all.on(node), all.on(EVERY_NODE)];
+    return shared.length === 0 ? own : [...own, ...shared];
+  }) as OnDemandOnNode;
 }
 
 export function mapOnDemand<T>(make: (name: OnDemandName) => T): Record<OnDemandName, T> {

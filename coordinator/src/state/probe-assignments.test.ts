@@ -6,7 +6,7 @@ import { createIntern } from './intern.ts';
 import { nodeRecord } from './node-record.test-fixtures.ts';
 import { observeNode } from './observed-node.ts';
 import { observePod } from './observed-pod.ts';
-import { PodsByNamespace } from './pods-by-namespace.ts';
+import { PodCollection } from './pod-collection.ts';
 import { ProbeAssignments } from './probe-assignments.ts';
 
 const NOW_MS = 1000;
@@ -14,7 +14,7 @@ const CREATED = '2026-01-01T00:00:00Z';
 
 /** The orders of one node, over what is watched as it is kept. */
 function orders(first: readonly Service[] = [serviceOf()]) {
-  const index = new PodsByNamespace<ReturnType<typeof observePod>>();
+  const index = new PodCollection<ReturnType<typeof observePod>>();
   const record = nodeRecord();
   const made = new ProbeAssignments();
   let services = first;

@@ -2,8 +2,8 @@ import { meetsNodeSelector } from '../kube/node-affinity.ts';
 import type { Counters, NodeSelector, ResourceSlice, SliceDevice, SliceReach } from '../kube/objects.ts';
 import type { DraDevices } from '../model/inventory/inventory.ts';
 import { quantityOf } from '../model/inventory/quantity.ts';
+import { EVERY_NODE, type OnNode } from './collection.ts';
 import { lastWriteMs } from './last-write.ts';
-import { EVERY_NODE, type OnNode } from './node-indexer.ts';
 import type { ObservedNode } from './observed-node.ts';
 import { type Amounts, mostAtOnce } from './shared-counters.ts';
 

@@ -1,7 +1,6 @@
 import type { ServiceReport } from '@rollcall/common/report.ts';
 import type { Inventory } from '../model/inventory/inventory.ts';
 import type { ConditionCheck, ProbeCheck } from '../model/services.ts';
-import type { ObservedCsiNode } from './csi-nodes.ts';
 import type { Doubt } from './doubts.ts';
 import type { Machine } from './machines.ts';
 import type { ObservedNode } from './observed-node.ts';
@@ -63,8 +62,6 @@ export type NodeSnapshot = {
   pods: readonly ObservedPod[];
   /** Whether the pods of a namespace were listed. */
   podsKnown: (namespace: string) => boolean;
-  /** `none`: it has none; `unknown`: it was not listed. */
-  csiNode: ObservedCsiNode | 'none' | 'unknown';
   /** Whether all services are known: what the node has may be because of one that is not. */
   servicesKnown: boolean;
   /** When its agent was last heard; `undefined` for one that was not since silence was last counted anew. Monotonic. */

@@ -1,47 +1,60 @@
+import { WATCHED } from '@rollcall/common/watched-resources.ts';
 import { expect, test } from 'vitest';
-import type { OnNode } from '../state/node-indexer.ts';
-import { OnDemandObjects } from '../state/on-demand-objects.ts';
+import { Collection, type OnNode } from '../state/collection.ts';
 import { MemoryApi, podObject } from './memory-api.test-fixtures.ts';
-import { OnDemandWatch } from './watches.ts';
+import { ResourceWatch } from './resource-watch.ts';
 
-const PATH = '/apis/example.com/v1/things';
+const PATH = '/apis/resource.k8s.io/v1/resourceslices';
 
 type Thing = OnNode & { names: readonly string[] };
 
+/** A watch of what is asked for by names, while it is. */
 function askedWatch() {
   const api = new MemoryApi();
   api.collections.set(PATH, [podObject('a', {})]);
-  const collection = new OnDemandObjects<Thing>(
-    () => {},
-    () => {},
+  const store = new Collection<Thing>({ at: ({ node }) => node });
+  let asked: readonly string[] | undefined;
+  const watch = new ResourceWatch<Thing>(
+    {
+      watched: WATCHED.resourceSlices,
+      store,
+      parts: () => {
+        const names = asked;
+        if (!names) return [];
+        const transform = ({ metadata: { name, uid } }: { metadata: { name: string; uid: string } }) => {
+          return { name, uid, namespace: '', node: 'n1', names };
+        };
+        return [{ kept: String(names), transform, isNeeded: false }];
+      },
+    },
+    api.shared,
   );
-  const watch = new OnDemandWatch<Thing>({
-    ...api.shared,
-    path: PATH,
-    collection,
-    observe: ({ metadata: { name, uid } }, names) => ({ name, uid, namespace: '', node: 'n1', names }),
-  });
+  const want = (names: readonly string[] | undefined) => {
+    asked = names;
+    watch.update();
+  };
   const settle = () => api.clock.advance(0);
-  const known = () => collection.on('n1')?.map(({ name, names }) => [name, ...names].join(' '));
-  return { api, watch, settle, known };
+  const known = () =>
+    store.isKnown() ? store.on('n1').map(({ name, names }) => [name, ...names].join(' ')) : undefined;
+  return { api, watch, want, settle, known };
 }
 
 test('nothing is listed before it runs, and nothing while nothing is wanted', async () => {
-  const { api, watch, settle, known } = askedWatch();
-  watch.want(['x']);
+  const { api, watch, want, settle, known } = askedWatch();
+  want(['x']);
   await settle();
   expect(api.lists).toEqual([]);
-  watch.want(undefined);
-  watch.run();
+  want(undefined);
+  void watch.run();
   await settle();
   expect(api.lists).toEqual([]);
   expect(known()).toBeUndefined();
 });
 
 test('what was asked for before it runs is watched as soon as it does', async () => {
-  const { api, watch, settle, known } = askedWatch();
-  watch.want(['x']);
-  watch.run();
+  const { api, watch, want, settle, known } = askedWatch();
+  want(['x']);
+  void watch.run();
   await settle();
   expect(known()).toEqual(['a x']);
   expect(api.watched()).toEqual([PATH]);
@@ -50,21 +63,21 @@ test('what was asked for before it runs is watched as soon as it does', async ()
 });
 
 test('the same names are not listed anew', async () => {
-  const { api, watch, settle } = askedWatch();
-  watch.run();
-  watch.want(['x', 'y']);
+  const { api, watch, want, settle } = askedWatch();
+  void watch.run();
+  want(['x', 'y']);
   await settle();
-  watch.want(['x', 'y']);
+  want(['x', 'y']);
   await settle();
   expect(api.lists).toHaveLength(1);
 });
 
 test('for other names nothing is known until a new list', async () => {
-  const { api, watch, settle, known } = askedWatch();
-  watch.run();
-  watch.want(['x']);
+  const { api, watch, want, settle, known } = askedWatch();
+  void watch.run();
+  want(['x']);
   await settle();
-  watch.want(['x', 'y']);
+  want(['x', 'y']);
   expect(known()).toBeUndefined();
   await settle();
   expect(known()).toEqual(['a x y']);
@@ -72,34 +85,34 @@ test('for other names nothing is known until a new list', async () => {
 });
 
 test('when nothing is wanted any more the watch ends, and nothing is known', async () => {
-  const { api, watch, settle, known } = askedWatch();
-  watch.run();
-  watch.want([]);
+  const { api, watch, want, settle, known } = askedWatch();
+  void watch.run();
+  want([]);
   await settle();
   expect(known()).toEqual(['a']);
-  watch.want(undefined);
+  want(undefined);
   await settle();
   expect(known()).toBeUndefined();
   expect(api.watched()).toEqual([]);
 });
 
 test('a list of names that are no longer wanted is not taken in', async () => {
-  const { api, watch, settle, known } = askedWatch();
+  const { api, watch, want, settle, known } = askedWatch();
   const answer = Promise.withResolvers<void>();
   api.delayed.set(PATH, answer.promise);
-  watch.run();
-  watch.want(['x']);
+  void watch.run();
+  want(['x']);
   await settle();
-  watch.want(undefined);
+  want(undefined);
   answer.resolve();
   await settle();
   expect(known()).toBeUndefined();
 });
 
 test('the program stops the watch', async () => {
-  const { api, watch, settle } = askedWatch();
-  watch.run();
-  watch.want(['x']);
+  const { api, watch, want, settle } = askedWatch();
+  void watch.run();
+  want(['x']);
   await settle();
   api.stop.abort();
   await settle();

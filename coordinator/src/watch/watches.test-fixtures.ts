@@ -1,9 +1,12 @@
 import { Registry } from '@rollcall/common/metrics.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
+import { Collection } from '../state/collection.ts';
 import { fleetWith } from '../state/fleet.test-fixtures.ts';
 import { toldHolds } from '../state/holds/holds.test-fixtures.ts';
+import type { RuleQuestions } from '../state/on-demand-objects.ts';
+import type { ObservedNodeService } from '../state/services/node-service.ts';
 import { MemoryApi, podsPath } from './memory-api.test-fixtures.ts';
-import { createWatches, type WatchOptions } from './watches.ts';
+import { Watches, type WatchOptions } from './watches.ts';
 
 export const NODES = '/api/v1/nodes';
 export const AGENT_PODS = podsPath('rollcall');
@@ -35,27 +38,36 @@ export function allWatches(change: Partial<WatchOptions> = {}) {
   const told: string[] = [];
   const fleet = fleetWith({ clock: api.clock });
   const { holds } = toldHolds();
-  const handlers = (what: string) => ({
-    onReplace: (all: readonly { name: string }[]) =>
-      void told.push(`${what}: ${all.map(({ name }) => name).join() || 'none'}`),
-    onUpsert: () => {},
-    onDelete: () => {},
-  });
-  const watches = createWatches({
+  const nodeServices = new Collection<ObservedNodeService>({ at: ({ name }) => name });
+  const listed = (what: string, all: Iterable<{ name: string }>) =>
+    void told.push(`${what}: ${[...all].map(({ name }) => name).join() || 'none'}`);
+  nodeServices.onChange({ changed: () => {}, listed: () => listed('services', nodeServices.all()) });
+  let questions: RuleQuestions | undefined;
+  const watches = new Watches({
     ...api.shared,
     config: CONFIG,
     fleet,
     holds,
+    nodeServices,
     services: () => [],
-    nodeServiceHandlers: handlers('services'),
+    rules: () => questions,
     wholeNodes: () => false,
-    workspacePodHandlers: handlers('workspace pods'),
+    workspacePodHandlers: {
+      onReplace: (all) => listed('workspace pods', all),
+      onUpsert: () => {},
+      onDelete: () => {},
+    },
     metrics: createKubeMetrics(new Registry()),
     onRecovered: (outageMs) => told.push(`recovered after ${outageMs} ms`),
     ...change,
   });
   const settle = () => api.clock.advance(0);
-  return { api, told, fleet, holds, watches, settle };
+  /** What rules ask for from now on: nothing, if nothing else is given. */
+  const ask = (asked: Partial<RuleQuestions> = {}) => {
+    questions = { usesDra: false, nfdNames: [], declaredFeatures: [], ...asked };
+    watches.update();
+  };
+  return { api, told, fleet, holds, watches, ask, settle };
 }
 
 /** All watches, with everything listed. */

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import type { Service } from '../model/services.ts';
 import { nodeHold } from '../state/holds/holds.test-fixtures.ts';
+import { onDemandOn } from '../state/on-demand-objects.ts';
 import { podObject, podsPath } from './memory-api.test-fixtures.ts';
 import {
   AGENT_PODS,
@@ -18,7 +19,6 @@ import {
   WORKSPACE_PODS,
   WORKSPACES,
 } from './watches.test-fixtures.ts';
-import type { Watches } from './watches.ts';
 
 const METADATA = { name: 'n1', uid: 'u', resourceVersion: '5' };
 const ALWAYS = [NODES, AGENT_PODS, POOL_LABELS, POOL_SETS, NODE_SERVICES, NODE_HOLDS];
@@ -73,8 +73,8 @@ test('what is listed reaches those who go by it', async () => {
   await settle();
   expect(fleet.node('n1')?.labels).toEqual({ pool: 'a' });
   expect(fleet.agentPodNode({ namespace: 'rollcall', name: 'agent', uid: 'uid-rollcall-agent' })).toBe('n1');
-  expect(fleet.poolLabelSets.all('NodePoolLabels').map(({ name }) => name)).toEqual(['labels']);
-  expect(fleet.poolLabelSets.all('NodePoolLabelSet').map(({ name }) => name)).toEqual(['set']);
+  expect([...fleet.poolLabelSets.all('NodePoolLabels')].map(({ name }) => name)).toEqual(['labels']);
+  expect([...fleet.poolLabelSets.all('NodePoolLabelSet')].map(({ name }) => name)).toEqual(['set']);
   fleet.beginTerm();
   expect(fleet.snapshot('n1')).toMatchObject({ workspaces: [{ node: 'n1' }], poolLabelSetsKnown: true });
   expect(told.sort()).toEqual(['services: database', 'workspace pods: ws']);
@@ -115,7 +115,7 @@ test('whole Nodes are asked for only where they are wanted, anew when that has c
   let isWhole = false;
   const { api, watches, settle } = await runningWatches({ wholeNodes: () => isWhole });
   isWhole = true;
-  watches.relistNodes();
+  watches.update();
   await settle();
   const accepts = api.lists.filter(({ path }) => path === NODES).map(({ accept }) => accept);
   expect(accepts).toEqual(['application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1', 'application/json']);
@@ -180,7 +180,7 @@ test('a failure of what is needed makes nothing current, also after a list', asy
   const { api, watches, settle } = await runningWatches();
   expect(watches.current()).toBe(true);
   api.refused.set(NODES, 500);
-  watches.relistNodes();
+  watches.relist(0);
   await settle();
   expect([watches.current(), watches.unsynced()]).toEqual([false, []]);
 });
@@ -246,15 +246,10 @@ test('it is silent since the last contact about Nodes or about the pods of agent
   expect(watches.silentMs()).toBe(1000);
 });
 
-/** What rules ask for: nothing, if nothing else is given. */
-function asking(change: Partial<Parameters<Watches['want']>[0]> = {}): Parameters<Watches['want']>[0] {
-  return { usesDra: false, nfdNames: [], declaredFeatures: [], ...change };
-}
-
 test('Nodes are listed anew when rules ask for other features that they declare, and not otherwise', async () => {
-  const { api, watches, settle } = await runningWatches();
-  const lists = async (change: Parameters<typeof asking>[0]) => {
-    watches.want(asking(change));
+  const { api, ask, settle } = await runningWatches();
+  const lists = async (change: Parameters<typeof ask>[0]) => {
+    ask(change);
     await settle();
     return api.listed(NODES);
   };
@@ -266,35 +261,35 @@ test('Nodes are listed anew when rules ask for other features that they declare,
 });
 
 test('what rules ask for is watched while they do', async () => {
-  const { api, watches, settle } = await runningWatches();
-  watches.want(asking({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] }));
+  const { api, ask, settle } = await runningWatches();
+  ask({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] });
   await settle();
   expect(api.watched()).toEqual(expect.arrayContaining([SLICES, NODE_FEATURES]));
-  watches.want(asking());
+  ask();
   await settle();
   expect([api.watched().includes(SLICES), api.watched().includes(NODE_FEATURES)]).toEqual([false, false]);
 });
 
 test('ResourceSlices are watched while a service asks for their devices, or a rule does', async () => {
   const services: Service[] = [];
-  const { api, watches, settle } = await runningWatches({ services: () => services });
+  const { api, watches, ask, settle } = await runningWatches({ services: () => services });
   const isWatched = async () => {
     await settle();
     return api.watched().includes(SLICES);
   };
   const changeTo = (...next: Service[]) => {
     services.splice(0, services.length, ...next);
-    watches.servicesChanged();
+    watches.update();
   };
   expect(await isWatched()).toBe(false);
   changeTo(WITH_DRA);
   expect(await isWatched()).toBe(true);
-  watches.want(asking());
+  ask();
   expect(await isWatched()).toBe(true);
-  watches.want(asking({ usesDra: true }));
+  ask({ usesDra: true });
   changeTo();
   expect(await isWatched()).toBe(true);
-  watches.want(asking());
+  ask();
   expect(await isWatched()).toBe(false);
 });
 
@@ -304,10 +299,10 @@ test('ResourceSlices that a service asks for from the start are watched when it 
 });
 
 test('a service has a problem while ResourceSlices that it asks for may not be watched', async () => {
-  const { api, watches, settle } = await runningWatches({ services: () => [serviceOf()] });
+  const { api, watches, ask, settle } = await runningWatches({ services: () => [serviceOf()] });
   expect(watches.problemOf(WITH_DRA)).toBeUndefined();
   api.refused.set(SLICES, 403);
-  watches.want(asking({ usesDra: true }));
+  ask({ usesDra: true });
   await settle();
   expect(watches.problemOf(serviceOf())).toBeUndefined();
   expect(watches.problemOf(WITH_DRA)).toBe(
@@ -321,26 +316,26 @@ test('a service has a problem while ResourceSlices that it asks for may not be w
 });
 
 test('what rules ask for reaches the fleet, of NodeFeatures what they name', async () => {
-  const { api, fleet, watches, settle } = allWatches();
+  const { api, fleet, watches, ask, settle } = allWatches();
   const spec = { driver: 'gpu', nodeName: 'n1', pool: { name: 'p', generation: 1, resourceSliceCount: 1 } };
   api.collections.set(SLICES, [{ metadata: METADATA, spec } as never]);
   const labels = { 'nfd.node.kubernetes.io/node-name': 'n1' };
   const features = { flags: { 'cpu.cpuid': { elements: { AVX: {}, SSE: {} } } } };
   api.collections.set(NODE_FEATURES, [{ metadata: { ...METADATA, labels }, spec: { features } } as never]);
-  watches.want(asking({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] }));
+  ask({ usesDra: true, nfdNames: ['cpu.cpuid.AVX'] });
   void watches.run();
   await settle();
-  const { slices, nodeFeatures } = fleet.onDemand.on('n1');
+  const { slices, nodeFeatures } = onDemandOn(fleet.onDemand, 'n1');
   expect(slices).toMatchObject([{ driver: 'gpu' }]);
   expect(nodeFeatures?.map((each) => each.features)).toEqual([{ 'cpu.cpuid.AVX': true }]);
 });
 
 test('where NFD is not installed, it is known that there are no NodeFeatures, which come on small pages', async () => {
-  const { api, fleet, watches } = await runningWatches();
+  const { api, fleet, ask } = await runningWatches();
   api.refused.set(NODE_FEATURES, 404);
-  watches.want(asking({ nfdNames: ['cpu.cpuid.AVX'] }));
+  ask({ nfdNames: ['cpu.cpuid.AVX'] });
   await api.clock.advance(5000);
-  expect(fleet.onDemand.on('n1')).toMatchObject({ slices: undefined, nodeFeatures: [] });
+  expect(onDemandOn(fleet.onDemand, 'n1')).toMatchObject({ slices: undefined, nodeFeatures: [] });
   expect(api.lists.at(-1)).toMatchObject({ path: NODE_FEATURES, query: { limit: '50' } });
 });
 
@@ -348,12 +343,13 @@ test('an outage of the watch of Nodes is told when it is over', async () => {
   const { api, told, watches } = await runningWatches();
   told.splice(0);
   api.refused.set(NODES, 500);
-  watches.relistNodes();
+  watches.relist(0);
   await api.clock.advance(1000);
-  expect(told).toEqual([]);
+  const outages = () => told.filter((each) => each.startsWith('recovered'));
+  expect(outages()).toEqual([]);
   api.refused.clear();
   await api.clock.advance(5000);
-  expect(told).toEqual([expect.stringMatching(/^recovered after \d+ ms$/)]);
+  expect(outages()).toEqual([expect.stringMatching(/^recovered after \d+ ms$/)]);
 });
 
 test.each([POOL_LABELS, POOL_SETS, NODE_SERVICES, NODE_HOLDS, WORKSPACES])(
@@ -371,9 +367,9 @@ test('the services and NodeHolds that there are then are watched for when they h
   const services = [serviceOf()];
   const { api, holds, watches, settle } = await runningWatches({ services: () => services });
   services.push(serviceOf('other', { checks: [podsCheck({ namespace: 'db', selector: {} })] }));
-  watches.servicesChanged();
-  holds.handlers.onReplace([nodeHold('jobs')]);
-  watches.holdsChanged();
+  watches.update();
+  holds.all.handlers().onReplace([nodeHold('jobs')]);
+  watches.update();
   await settle();
   expect(api.watched()).toEqual(expect.arrayContaining([podsPath('default'), podsPath('db'), podsPath('ci')]));
 });
@@ -381,8 +377,8 @@ test('the services and NodeHolds that there are then are watched for when they h
 test('people are told what may not be watched of a service and of a NodeHold', async () => {
   const { api, holds, watches, settle } = allWatches({ services: () => [serviceOf()] });
   api.refused.set(podsPath('default'), 403).set(podsPath('ci'), 403);
-  holds.handlers.onReplace([nodeHold('jobs')]);
-  watches.holdsChanged();
+  holds.all.handlers().onReplace([nodeHold('jobs')]);
+  watches.update();
   api.collections.set(NODE_HOLDS, []);
   void watches.run();
   await settle();

@@ -10,8 +10,8 @@ import { shownReady } from '@rollcall/coordinator/decide/shown-ready.ts';
 import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';
 import { parseScoreWeights } from '@rollcall/coordinator/model/score-weights.ts';
 import type { Service } from '@rollcall/coordinator/model/services.ts';
+import { Collection, hasSameFields, type ObjectChange, placesOf } from '@rollcall/coordinator/state/collection.ts';
 import type { Fleet } from '@rollcall/coordinator/state/fleet.ts';
-import { NodeIndexer } from '@rollcall/coordinator/state/node-indexer.ts';
 import type { ObservedNode } from '@rollcall/coordinator/state/observed-node.ts';
 import type { ObservedWorkspacePod } from '@rollcall/coordinator/state/observed-workspace.ts';
 import { allocatableResources } from '@rollcall/coordinator/state/resources.ts';
@@ -50,9 +50,8 @@ export type SchedulingOptions = {
 /** The state that only the scheduler's questions need: the pods that it places. */
 export class Scheduling {
   #extenderService: ExtenderService;
-  readonly #pods: NodeIndexer<ObservedWorkspacePod>;
+  readonly #pods = new Collection<ObservedWorkspacePod>({ at: ({ node }) => node, isSame: hasSameFields });
   readonly #options: SchedulingOptions;
-  #podsKnown = false;
   /** Those that have no node yet, as watched, by uid. */
   readonly #waiting = new Map<string, ObservedWorkspacePod>();
   /** Uids of pods that were Ready once. */
@@ -64,7 +63,10 @@ export class Scheduling {
 
   constructor(options: SchedulingOptions) {
     this.#options = options;
-    this.#pods = new NodeIndexer<ObservedWorkspacePod>((previous, next) => this.#podChanged(previous, next));
+    const changed = (changes: readonly ObjectChange<ObservedWorkspacePod>[]) => {
+      for (const node of placesOf(changes, (pod) => pod.node)) this.changed(node);
+    };
+    this.#pods.onChange({ changed, listed: changed });
     this.#extenderService = this.#newExtenderService();
   }
 
@@ -121,7 +123,7 @@ export class Scheduling {
         const node = fleet.node(name);
         const evaluated = evaluator.evaluate(name)?.evaluated;
         const pods = this.#pods.on(name).filter(({ uid }) => !without?.has(uid));
-        const workspaces = this.#podsKnown ? countWorkspaces(pods, this.#wereReady) : undefined;
+        const workspaces = this.#pods.isKnown() ? countWorkspaces(pods, this.#wereReady) : undefined;
         const known = { services: this.#options.services(), required: config.placing.services };
         return node && evaluated && schedulableNode(node, evaluated, workspaces, known);
       },
@@ -135,23 +137,23 @@ export class Scheduling {
 
   /** What a watch of the workspaces' pods is to be handed to. */
   get podHandlers() {
+    const { onReplace, onUpsert, onDelete } = this.#pods.handlers();
     return {
       onReplace: (pods: ObservedWorkspacePod[]) => {
-        this.#podsKnown = true;
         const listed = new Set(pods.map(({ uid }) => uid));
         for (const uid of [...this.#waiting.keys(), ...this.#wereReady]) if (!listed.has(uid)) this.#gone(uid);
         for (const pod of pods) this.#noteReady(pod);
-        this.#pods.replace(pods);
+        onReplace(pods);
         this.extenderService.allChanged();
         for (const pod of pods) this.#settle(pod);
       },
       onUpsert: (pod: ObservedWorkspacePod) => {
         this.#noteReady(pod);
-        this.#pods.upsert(pod);
+        onUpsert(pod);
         this.#settle(pod);
       },
       onDelete: (pod: ObservedWorkspacePod) => {
-        this.#pods.remove(pod);
+        onDelete(pod);
         this.#gone(pod.uid);
       },
     };
@@ -184,10 +186,6 @@ export class Scheduling {
   /** A node may be other than it was, or gone. */
   changed(node: string): void {
     this.extenderService.changed(node);
-  }
-
-  #podChanged(previous: ObservedWorkspacePod | undefined, next: ObservedWorkspacePod | undefined): void {
-    for (const pod of [previous, next]) if (pod) this.changed(pod.node);
   }
 
   #noteReady({ uid, ready }: ObservedWorkspacePod): void {

@@ -2,10 +2,10 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { createRegistry } from '@rollcall/common/metrics.ts';
 import { createKubeMetrics } from '@rollcall/coordinator/kube/kube-metrics.ts';
+import { Collection } from '@rollcall/coordinator/state/collection.ts';
 import { Fleet } from '@rollcall/coordinator/state/fleet.ts';
 import { Holds } from '@rollcall/coordinator/state/holds/holds.ts';
-import { PodsByNamespace } from '@rollcall/coordinator/state/pods-by-namespace.ts';
-import { createWatches } from '@rollcall/coordinator/watch/watches.ts';
+import { Watches } from '@rollcall/coordinator/watch/watches.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { connect } from '../kube/rig.ts';
 
@@ -23,11 +23,10 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
     poolLabels: [],
     windowMs: 30_000,
     guardPercent: 55,
-    servicePods: new PodsByNamespace(),
     allAnnotations: false,
     annotationsOfInterest: new Set(),
   });
-  const watches = createWatches({
+  const watches = new Watches({
     config: {
       agents: true,
       startupGateDaemonSets: false,
@@ -53,7 +52,8 @@ export function watchWithDeafWorkspaces(controlPlane: ControlPlane) {
     fleet,
     holds: new Holds(clock),
     services: () => [],
-    nodeServiceHandlers: { onReplace: () => {}, onUpsert: () => {}, onDelete: () => {} },
+    nodeServices: new Collection({ at: ({ name }) => name }),
+    rules: () => undefined,
     wholeNodes: () => false,
     workspacePodHandlers: undefined,
     clock,

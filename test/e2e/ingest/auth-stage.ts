@@ -61,7 +61,7 @@ export class AuthStage {
       nodeUid: (name) => this.#nodes.objects.get(`/${name}`)?.metadata.uid,
       accept: (_report, sender) => {
         this.senders.push(sender);
-        return { admission: 'heartbeat', reply: { nextReportSeconds: 10 } };
+        return { result: 'heartbeat', reply: { nextReportSeconds: 10 } };
       },
       clock: systemClock,
       logger: silentLogger(),

@@ -56,7 +56,7 @@ type Situation = {
 };
 
 function nodeOf({ daemonSets, daemonPods = [], taints = [GATE], labels = {} }: Situation) {
-  const onDemand = { slices: undefined, nodeFeatures: undefined, daemonSets, daemonPods };
+  const onDemand = { slices: undefined, nodeFeatures: undefined, csiNodes: undefined, daemonSets, daemonPods };
   return { ...snapshot({ labels, taints }), name: 'n', createdAtMs: Date.parse(BORN), onDemand };
 }
 

@@ -1,9 +1,7 @@
 import { CHECK_KINDS, PROBE_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { describe, expect, test } from 'vitest';
-import { observeCsiNode } from '../../state/csi-nodes.ts';
-import type { OnNode } from '../../state/node-indexer.ts';
 import { observePod } from '../../state/observed-pod.ts';
-import type { OnDemandCollection } from '../../state/on-demand-objects.ts';
+import { onDemandObjects } from '../../state/on-demand-objects.ts';
 import { KindWorld, WINDOW_MS } from './kinds.test-fixtures.ts';
 import {
   collectionOf,
@@ -73,29 +71,20 @@ function byAgent(check: object): Kind {
 
 /** What objects say that are watched while a check asks for them. */
 function onDemand(kind: OnDemandKind): Kind {
-  const collection = ({ fleet }: KindWorld) => fleet.onDemand.objects[collectionOf(kind)] as OnDemandCollection<OnNode>;
+  const collection = ({ fleet }: KindWorld) => onDemandObjects(fleet.onDemand, collectionOf(kind));
   return {
     check: { [kind]: ON_DEMAND_ACTORS[kind].settings },
-    list: (world) => collection(world).replace([]),
+    list: (world) => collection(world).handlers().onReplace([]),
     is: (world, name, good) =>
-      collection(world).upsert(onDemandObject(kind, { ...world.node(name), name }, good).object),
+      collection(world)
+        .handlers()
+        .onUpsert(onDemandObject(kind, { ...world.node(name), name }, good).object),
     refuse: (world) => collection(world).forget(),
   };
 }
 
 const KINDS: Record<string, Kind> = {
   pods: { check: { pods: PODS }, list: (world) => podsIn(world).onReplace([]), is: setPod },
-  csiNode: {
-    check: { csiNode: { driver: 'd' } },
-    list: ({ fleet }) => fleet.csiNodeHandlers.onReplace([]),
-    is: (world, name, good) => {
-      const ownerReferences = [{ kind: 'Node', uid: world.node(name).uid }];
-      const metadata = { name, uid: name, resourceVersion: '1', ownerReferences };
-      world.fleet.csiNodeHandlers.onUpsert(
-        observeCsiNode({ metadata, spec: { drivers: good ? [{ name: 'd' }] : [] } }),
-      );
-    },
-  },
   resource: {
     check: { resource: { name: 'example.com/gpu' } },
     list: whole,

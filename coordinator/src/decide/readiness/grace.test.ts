@@ -3,7 +3,7 @@ import { serviceOf } from '../../model/services.test-fixtures.ts';
 import type { Service, SingleCheck } from '../../model/services.ts';
 import { nodeRecord } from '../../state/node-record.test-fixtures.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
-import { snapshot } from './readiness.test-fixtures.ts';
+import { csiNode, snapshot } from './readiness.test-fixtures.ts';
 import { ReadinessTracker, readinessOf } from './tracker.ts';
 
 const HOUR = 3_600_000;
@@ -17,9 +17,7 @@ const registered = (driver: string): SingleCheck => ({
   settings: { driver, graceMs: HOUR },
 });
 
-const lists = (...drivers: string[]): Partial<NodeSnapshot> => ({
-  csiNode: { name: 'n', nodeUid: 'u', drivers, storageProblems: new Map() },
-});
+const lists = (...drivers: string[]): Partial<NodeSnapshot> => csiNode(drivers);
 
 /** One term of a leader, which evaluates one node. */
 function termOf(change: Partial<Service>, undecided?: () => string | undefined, isReported = () => true) {

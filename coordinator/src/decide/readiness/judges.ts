@@ -48,9 +48,10 @@ const EXCUSES = {
   shared: 'most nodes have the same fault, so it is not held against them (guard: target)',
 } as const;
 
-const judgeCsiNode: Judge<'csiNode'> = ({ settings: { driver } }, { snapshot: { csiNode, uid } }) => {
-  if (csiNode === 'unknown') return { ...UNKNOWN, reason: 'the CSINodes have not been listed yet' };
-  if (csiNode === 'none') return { ...SEEN, state: 'not-ready', reason: 'the node has no CSINode' };
+const judgeCsiNode: Judge<'csiNode'> = ({ settings: { driver } }, { snapshot: { onDemand, uid } }) => {
+  if (!onDemand.csiNodes) return { ...UNKNOWN, reason: 'the CSINodes have not been listed yet' };
+  const [csiNode] = onDemand.csiNodes;
+  if (!csiNode) return { ...SEEN, state: 'not-ready', reason: 'the node has no CSINode' };
   if (csiNode.nodeUid !== uid)
     return { ...SEEN, state: 'not-ready', reason: 'the CSINode belongs to an earlier Node of this name' };
   if (!csiNode.drivers.includes(driver))

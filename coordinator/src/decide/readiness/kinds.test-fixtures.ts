@@ -90,7 +90,7 @@ export class KindWorld {
   startAgent(name: string, sees: Agent['sees']): void {
     const { uid: nodeUid } = this.node(name);
     const boot = `boot-${name}-${nodeUid}-${this.clock.monotonic()}`;
-    this.fleet.agentPodHandlers.onUpsert(this.#agentPod(name));
+    this.fleet.agentPods.handlers().onUpsert(this.#agentPod(name));
     this.agents.set(name, { nodeUid, boot, sequence: 0, told: undefined, sees, since: this.#time() });
     this.speak(name);
     this.speak(name);
@@ -109,7 +109,7 @@ export class KindWorld {
   }
 
   removeAgentPod(name: string): void {
-    this.fleet.agentPodHandlers.onDelete(this.#agentPod(name));
+    this.fleet.agentPods.handlers().onDelete(this.#agentPod(name));
   }
 
   /** The agent reports of what it is told to probe, if there is one. */

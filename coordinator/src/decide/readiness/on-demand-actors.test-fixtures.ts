@@ -1,6 +1,6 @@
 import { SEEN_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import type { KubeObject } from '../../kube/objects.ts';
-import type { OnNode } from '../../state/node-indexer.ts';
+import type { OnNode } from '../../state/collection.ts';
 import { ON_DEMAND, type OnDemandName, type OnDemandRow } from '../../state/on-demand-objects.ts';
 
 type NodeIdentity = { name: string; uid: string; createdAtMs: number };
@@ -15,6 +15,13 @@ type OnDemandActor = {
 
 /** Played by `every-kind.test.ts` and in `test/model`. */
 export const ON_DEMAND_ACTORS = {
+  csiNode: {
+    settings: { driver: 'csi.example' },
+    object: ({ name, uid }, isGood) => ({
+      metadata: { ...metadataOf(name, uid), name, ownerReferences: [{ kind: 'Node', uid }] },
+      spec: { drivers: isGood ? [{ name: 'csi.example' }] : [] },
+    }),
+  },
   dra: {
     settings: { driver: 'dra.example' },
     object: ({ name, uid }, isGood) => ({

@@ -1,6 +1,7 @@
 import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { remember } from '../../model/inventory/device-memory.ts';
 import { serviceOf } from '../../model/services.test-fixtures.ts';
+import type { ObservedCsiNode } from '../../state/csi-nodes.ts';
 import { inventoryOf, type Machine } from '../../state/machines.ts';
 import type { ObservedPod } from '../../state/observed-pod.ts';
 import { mapOnDemand } from '../../state/on-demand-objects.ts';
@@ -36,6 +37,16 @@ export function pod(change: Partial<ObservedPod> = {}): ObservedPod {
 }
 
 const NOT_WATCHED = mapOnDemand(() => undefined);
+
+/** A node whose CSINode lists these drivers; `undefined` where it has none. */
+export function csiNode(
+  drivers: readonly string[] | undefined,
+  change: Partial<ObservedCsiNode> = {},
+): Pick<NodeSnapshot, 'onDemand'> {
+  const placed = { uid: 'c', namespace: '', name: 'n', node: 'n', nodeUid: 'u', storageProblems: new Map() };
+  return { onDemand: { ...NOT_WATCHED, csiNodes: drivers ? [{ ...placed, drivers, ...change }] : [] } };
+}
+
 const NO_HOLDS = { pods: [], unknown: undefined };
 
 /** A node whose agent says that ws-daemon is ready, or is not, and that nothing keeps. */
@@ -84,7 +95,6 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
     services: new Map([['ws-daemon', report]]),
     pods: [pod()],
     podsKnown: () => true,
-    csiNode: 'unknown',
     servicesKnown: true,
     toldMs: new Map(),
     workspaces: undefined,

@@ -5,7 +5,7 @@ import type { SeenCheck, ServiceCheck, SingleCheck } from '../../model/services.
 import type { Freshness } from '../../state/presence.ts';
 import { servicesToProbe } from '../../state/probe-targets.ts';
 import type { Verdict } from './judges.ts';
-import { pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
+import { csiNode, pod, snapshot, WS_DAEMON_SERVICE } from './readiness.test-fixtures.ts';
 import { judgeService, type ServiceVerdict } from './verdict.ts';
 
 const OPTIONAL = serviceOf('ws-daemon', {
@@ -119,24 +119,24 @@ describe('a service with a CSI driver', () => {
   const service = serviceOf('ebs', {
     checks: [{ name: 'registered', id: 's/registered', kind: 'csiNode', settings: { driver: 'ebs.csi.aws.com' } }],
   });
-  const csiNode = { name: 'n', nodeUid: 'u', drivers: ['ebs.csi.aws.com'], storageProblems: new Map() };
-  const ill = (driver: string) => ({ ...csiNode, storageProblems: new Map([[driver, 'StorageDegraded: Slow']]) });
+  const EBS = ['ebs.csi.aws.com'];
+  const ill = (driver: string) => csiNode(EBS, { storageProblems: new Map([[driver, 'StorageDegraded: Slow']]) });
 
   test.each([
-    ['ready', 'the CSINode lists ebs.csi.aws.com', csiNode],
-    ['not-ready', 'the CSINode does not list ebs.csi.aws.com', { ...csiNode, drivers: ['efs.csi.aws.com'] }],
-    ['not-ready', 'the CSINode belongs to an earlier Node of this name', { ...csiNode, nodeUid: 'old' }],
+    ['ready', 'the CSINode lists ebs.csi.aws.com', csiNode(EBS)],
+    ['not-ready', 'the CSINode does not list ebs.csi.aws.com', csiNode(['efs.csi.aws.com'])],
+    ['not-ready', 'the CSINode belongs to an earlier Node of this name', csiNode(EBS, { nodeUid: 'old' })],
     [
       'not-ready',
       'the CSINode reports about the storage of ebs.csi.aws.com: StorageDegraded: Slow',
       ill('ebs.csi.aws.com'),
     ],
     ['ready', 'the CSINode lists ebs.csi.aws.com', ill('efs.csi.aws.com')],
-    ['not-ready', 'the node has no CSINode', 'none' as const],
-    ['unknown', 'the CSINodes have not been listed yet', 'unknown' as const],
+    ['not-ready', 'the node has no CSINode', csiNode(undefined)],
+    ['unknown', 'the CSINodes have not been listed yet', {}],
   ])('is %s where %s', (state, reason, known) => {
     const silent = { state: 'silent' as const };
-    expect(judgeService(service, snapshot({ csiNode: known, freshness: silent }), at(0))).toMatchObject({
+    expect(judgeService(service, snapshot({ ...known, freshness: silent }), at(0))).toMatchObject({
       state,
       reason,
     });
@@ -200,11 +200,10 @@ describe('a probe of pods of which none can be probed', () => {
       { name: 'registered', id: 's/registered', kind: 'csiNode', settings: { driver: 'd' } },
     ],
   };
-  const csiNode = { name: 'n', nodeUid: 'u', drivers: ['d'], storageProblems: new Map() };
   const judge = (change: Parameters<typeof snapshot>[0], probe = probeCheck('mirror/port')) =>
     judgeService(
       serviceOf('mirror', { checks: [anyOf, probe] }),
-      snapshot({ csiNode, pods: [], ...change }),
+      snapshot({ ...csiNode(['d']), pods: [], ...change }),
       at(60_000),
     );
   const labels = { component: 'mirror' };
@@ -361,7 +360,7 @@ describe('of several checks', () => {
   type Outcome = keyof typeof outcomes;
   const report = (name: string, ready: boolean) => ({ name, ready, since: '', evidence: `${name} said`, digest: 'd' });
   const seen = snapshot({
-    csiNode: 'none',
+    ...csiNode(undefined),
     services: new Map([
       ['well', report('well', true)],
       ['ill', report('ill', false)],

@@ -26,7 +26,11 @@ export function toldHolds() {
   const clock = new FakeClock();
   const news: string[] = [];
   const holds = new Holds(clock);
-  holds.onChange({ nodeChanged: (node) => news.push(node), changed: () => news.push('change') });
+  holds.onChange({
+    nodeChanged: (node) => news.push(node),
+    known: () => news.push('known'),
+    changed: () => news.push('change'),
+  });
   const told = () => news.splice(0);
   return { clock, holds, told };
 }

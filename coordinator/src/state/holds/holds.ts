@@ -1,8 +1,8 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import { gathered } from '@rollcall/common/gathered.ts';
 import { selects } from '../../model/label-selector.ts';
-import { isSameButStatus } from '../../model/same-but-status.ts';
-import { PodsByNamespace, selectedIn } from '../pods-by-namespace.ts';
+import { Collection, type ObjectChange, placesOf } from '../collection.ts';
+import { PodCollection, selectedIn } from '../pod-collection.ts';
 import type { HoldingPod } from './holding-pod.ts';
 import type { HeldPods, ObservedNodeHold } from './node-hold.ts';
 
@@ -19,7 +19,9 @@ export type NodeHolds = {
 export type HoldsListener = {
   /** A node may be kept, or no longer. */
   nodeChanged: (node: string) => void;
-  /** Other NodeHolds are in force, or what is known of all nodes is. */
+  /** Pods are known that were not, or no longer: any node may be kept, or no longer. */
+  known: () => void;
+  /** Other NodeHolds are in force. */
   changed: () => void;
 };
 
@@ -30,23 +32,37 @@ const NAMED_MAX = 100;
 
 /** The NodeHolds, and the pods that they name. */
 export class Holds {
-  readonly pods: PodsByNamespace<HoldingPod>;
-  #listener: HoldsListener = { nodeChanged: () => {}, changed: () => {} };
-  readonly #objects = new Map<string, ObservedNodeHold>();
-  readonly #soon: () => void;
-  #known = false;
+  readonly all = new Collection<ObservedNodeHold>({ at: ({ name }) => name, lostIsUnknown: true });
+  // Nodes would be let go of by what was so before.
+  readonly pods = new PodCollection<HoldingPod>({ lostIsUnknown: true });
+  #listener: HoldsListener = { nodeChanged: () => {}, known: () => {}, changed: () => {} };
   /** A change was not told yet, so that other pods may be watched than those that are asked for. */
   #isChanging = false;
 
   constructor(clock: Clock) {
-    this.#soon = gathered(clock, GATHER_MS, () => this.#told());
-    // Nodes would be let go of by what was so before.
-    this.pods = new PodsByNamespace<HoldingPod>({ lostIsUnknown: true });
-    this.pods.onChange({
-      changed: (previous, next) => {
-        for (const pod of [previous, next]) if (pod) this.#listener.nodeChanged(pod.node);
+    const tell = () => {
+      this.#isChanging = false;
+      this.#listener.changed();
+    };
+    const soon = gathered(clock, GATHER_MS, () => this.#isChanging && tell());
+    this.all.onChange({
+      changed: () => {
+        this.#isChanging = true;
+        soon();
       },
-      listed: () => this.#listener.changed(),
+      listed: (changes, isNews) => {
+        if (isNews || this.#isChanging || changes.length > 0) tell();
+      },
+    });
+    const nodesChanged = (changes: readonly ObjectChange<HoldingPod>[]) => {
+      for (const node of placesOf(changes, ({ node }) => node)) this.#listener.nodeChanged(node);
+    };
+    this.pods.onChange({
+      changed: nodesChanged,
+      listed: (changes, isNews) => {
+        nodesChanged(changes);
+        if (isNews) this.#listener.known();
+      },
     });
   }
 
@@ -56,7 +72,7 @@ export class Holds {
   }
 
   objects(): readonly ObservedNodeHold[] {
-    return [...this.#objects.values()];
+    return [...this.all.all()];
   }
 
   /** The pods to watch. */
@@ -79,60 +95,20 @@ export class Holds {
   }
 
   #unknown(): string | undefined {
-    if (!this.#known) return 'the NodeHolds have not been listed yet';
+    if (!this.all.isKnown()) return 'the NodeHolds have not been listed yet';
     if (this.#isChanging) return 'the NodeHolds have just changed';
-    for (const { name, problem, pods } of this.#objects.values()) {
+    for (const { name, problem, pods } of this.all.all()) {
       if (problem !== undefined) return `the NodeHold ${name} is not understood: ${problem}`;
-      if (pods && !this.pods.knows(pods.namespace)) return `the pods of the NodeHold ${name} have not been listed yet`;
+      if (pods && !this.pods.isKnown(pods.namespace))
+        return `the pods of the NodeHold ${name} have not been listed yet`;
     }
     return undefined;
   }
 
-  #changes(): void {
-    this.#isChanging = true;
-    this.#soon();
-  }
-
-  #told(): void {
-    this.#isChanging = false;
-    this.#listener.changed();
-  }
-
   /** The nodes that pods of a NodeHold are on. */
   nodesHeldBy(hold: ObservedNodeHold): ReadonlySet<string> {
-    const pods = hold.pods ? [...this.pods.in(hold.pods.namespace)] : [];
+    const pods = hold.pods ? [...this.pods.all(hold.pods.namespace)] : [];
     return new Set(pods.filter((pod) => isHeldBy(hold, pod)).map(({ node }) => node));
-  }
-
-  noteStatus(name: string, status: unknown): void {
-    const object = this.#objects.get(name);
-    if (object) object.status = status;
-  }
-
-  /** What a watch of NodeHolds is to be handed to. */
-  get handlers() {
-    return {
-      onReplace: (objects: ObservedNodeHold[]) => {
-        const before = this.#known && !this.#isChanging ? new Map(this.#objects) : undefined;
-        this.#objects.clear();
-        for (const object of objects) this.#objects.set(object.name, object);
-        this.#known = true;
-        const isSame =
-          before?.size === objects.length && objects.every((each) => isSameButStatus(before.get(each.name), each));
-        if (!isSame) this.#told();
-      },
-      onUpsert: (object: ObservedNodeHold) => {
-        const before = this.#objects.get(object.name);
-        this.#objects.set(object.name, object);
-        if (!isSameButStatus(before, object)) this.#changes();
-      },
-      onDelete: ({ name }: ObservedNodeHold) => {
-        if (this.#objects.delete(name)) this.#changes();
-      },
-      onLost: () => {
-        this.#known = false;
-      },
-    };
   }
 }
 

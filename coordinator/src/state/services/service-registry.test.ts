@@ -12,44 +12,44 @@ const LABEL = 'service.rollcall.dev/b';
 test('what was listed is unknown while it is not watched, and stays in force', () => {
   const { serviceRegistry, inForce, changes } = stage();
   expect(serviceRegistry.known).toBe(false);
-  serviceRegistry.handlers.onReplace([TAINTED]);
+  serviceRegistry.all.handlers().onReplace([TAINTED]);
   expect(serviceRegistry.known).toBe(true);
   const before = changes();
-  serviceRegistry.handlers.onLost();
+  serviceRegistry.all.handlers().onLost?.();
   expect([serviceRegistry.known, inForce(), changes()]).toEqual([false, ['a'], before]);
-  serviceRegistry.handlers.onReplace([TAINTED]);
+  serviceRegistry.all.handlers().onReplace([TAINTED]);
   expect([serviceRegistry.known, inForce(), changes()]).toEqual([true, ['a'], before + 1]);
 });
 
 test('built-in services come first, and are in force before anything is listed', () => {
   const { serviceRegistry, inForce } = stage([serviceOf()]);
   expect(inForce()).toEqual(['ws-daemon']);
-  serviceRegistry.handlers.onReplace([nodeService('b')]);
+  serviceRegistry.all.handlers().onReplace([nodeService('b')]);
   expect(inForce()).toEqual(['ws-daemon', 'b']);
 });
 
 test('a service has its keys while it is in force', () => {
   const { serviceRegistry, keys } = stage();
-  serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('c')]);
+  serviceRegistry.all.handlers().onReplace([nodeService('b'), nodeService('c')]);
   expect(keys.entryOf('label', LABEL)).toMatchObject({ labeler: 'readiness' });
-  serviceRegistry.handlers.onReplace([nodeService('c')]);
+  serviceRegistry.all.handlers().onReplace([nodeService('c')]);
   expect(keys.entryOf('label', LABEL)).toBeUndefined();
   expect(keys.entryOf('label', 'service.rollcall.dev/c')).toBeDefined();
 });
 
 test('keys are written down only for services that are others than before', () => {
   const { serviceRegistry, keys } = stage();
-  serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('c')]);
+  serviceRegistry.all.handlers().onReplace([nodeService('b'), nodeService('c')]);
   const before = keys.revision;
-  serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('c', {}, { generation: 2 })]);
+  serviceRegistry.all.handlers().onReplace([nodeService('b'), nodeService('c', {}, { generation: 2 })]);
   expect(keys.revision).toBe(before + 1);
 });
 
 test('an object is evaluated 50 ms after it was changed', async () => {
   const { clock, serviceRegistry } = stage();
-  serviceRegistry.handlers.onReplace([]);
+  serviceRegistry.all.handlers().onReplace([]);
   const object = nodeService('refused', { pubish: {} });
-  serviceRegistry.handlers.onUpsert(object);
+  serviceRegistry.all.handlers().onUpsert(object);
   expect(serviceRegistry.isJudged(object)).toBe(false);
   await clock.advance(50);
   expect(serviceRegistry.isJudged(object)).toBe(true);
@@ -59,10 +59,10 @@ test('an object is evaluated 50 ms after it was changed', async () => {
 test('the uids include all objects that exist, in force or not', async () => {
   const { clock, serviceRegistry } = stage();
   expect([...serviceRegistry.uids]).toEqual([]);
-  serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('refused', { pubish: {} })]);
+  serviceRegistry.all.handlers().onReplace([nodeService('b'), nodeService('refused', { pubish: {} })]);
   expect([...serviceRegistry.uids]).toEqual(['uid-b', 'uid-refused']);
-  serviceRegistry.handlers.onUpsert(nodeService('b', {}, { uid: 'other' }));
-  serviceRegistry.handlers.onDelete(nodeService('refused'));
+  serviceRegistry.all.handlers().onUpsert(nodeService('b', {}, { uid: 'other' }));
+  serviceRegistry.all.handlers().onDelete(nodeService('refused'));
   await clock.advance(100);
   expect([...serviceRegistry.uids]).toEqual(['other']);
 });
@@ -70,25 +70,25 @@ test('the uids include all objects that exist, in force or not', async () => {
 test('the deletion of a refused object is a change, since Nodes may record that it was ready once', async () => {
   const { clock, serviceRegistry, changes } = stage();
   const refused = nodeService('refused', { pubish: {} });
-  serviceRegistry.handlers.onReplace([refused]);
+  serviceRegistry.all.handlers().onReplace([refused]);
   const before = changes();
-  serviceRegistry.handlers.onDelete(refused);
+  serviceRegistry.all.handlers().onDelete(refused);
   await clock.advance(50);
   expect(changes()).toBe(before + 1);
 });
 
 test('a list with the same services changes nothing', () => {
   const { serviceRegistry, changes } = stage();
-  serviceRegistry.handlers.onReplace([nodeService('b')]);
-  serviceRegistry.handlers.onReplace([nodeService('b')]);
+  serviceRegistry.all.handlers().onReplace([nodeService('b')]);
+  serviceRegistry.all.handlers().onReplace([nodeService('b')]);
   expect(changes()).toBe(1);
 });
 
 test('an object that reads differently since its CRD was changed is another, though its generation is the same', () => {
   const { serviceRegistry, inForce } = stage();
-  serviceRegistry.handlers.onReplace([nodeService('b', { pubish: {} })]);
+  serviceRegistry.all.handlers().onReplace([nodeService('b', { pubish: {} })]);
   expect(inForce()).toEqual([]);
-  serviceRegistry.handlers.onReplace([nodeService('b')]);
+  serviceRegistry.all.handlers().onReplace([nodeService('b')]);
   expect(inForce()).toEqual(['b']);
 });
 
@@ -99,8 +99,8 @@ describe('an event', () => {
     ['of an object that was changed', nodeService('b', {}, { generation: 2 }), ['b']],
   ])('%s is taken in soon', async (_what, object, expected) => {
     const { clock, serviceRegistry, inForce, changes } = stage();
-    serviceRegistry.handlers.onReplace([nodeService('b')]);
-    serviceRegistry.handlers.onUpsert(object);
+    serviceRegistry.all.handlers().onReplace([nodeService('b')]);
+    serviceRegistry.all.handlers().onUpsert(object);
     expect([inForce(), changes()]).toEqual([['b'], 1]);
     await clock.advance(100);
     expect([inForce(), changes()]).toEqual([expected, 2]);
@@ -111,8 +111,8 @@ describe('an event', () => {
   test('with a new status alone changes the status of the object', async () => {
     const { clock, serviceRegistry, changes } = stage();
     const object = nodeService('b');
-    serviceRegistry.handlers.onReplace([object]);
-    serviceRegistry.handlers.onUpsert({ ...nodeService('b'), status: 'new' });
+    serviceRegistry.all.handlers().onReplace([object]);
+    serviceRegistry.all.handlers().onUpsert({ ...nodeService('b'), status: 'new' });
     expect(clock.pendingTimers).toBe(0);
     expect(serviceRegistry.objects()).toEqual([{ ...object, status: 'new' }]);
     expect(serviceRegistry.objects()[0]).toBe(object);
@@ -121,11 +121,11 @@ describe('an event', () => {
 
   test('of a deletion is taken in soon, once with others, and not where nothing was there', async () => {
     const { clock, serviceRegistry, inForce, changes } = stage();
-    serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('c')]);
-    serviceRegistry.handlers.onDelete(nodeService('unknown'));
+    serviceRegistry.all.handlers().onReplace([nodeService('b'), nodeService('c')]);
+    serviceRegistry.all.handlers().onDelete(nodeService('unknown'));
     expect(clock.pendingTimers).toBe(0);
-    serviceRegistry.handlers.onDelete(nodeService('b'));
-    serviceRegistry.handlers.onDelete(nodeService('c'));
+    serviceRegistry.all.handlers().onDelete(nodeService('b'));
+    serviceRegistry.all.handlers().onDelete(nodeService('c'));
     expect(clock.pendingTimers).toBe(1);
     await clock.advance(100);
     expect([inForce(), changes()]).toEqual([[], 2]);
@@ -134,9 +134,8 @@ describe('an event', () => {
 
 test('a status that was written is kept with its object, and with none that is gone', () => {
   const { serviceRegistry } = stage();
-  serviceRegistry.handlers.onReplace([nodeService('b'), nodeService('c')]);
-  serviceRegistry.noteStatus('b', 'written');
-  serviceRegistry.noteStatus('gone', 'written');
+  serviceRegistry.all.handlers().onReplace([nodeService('b'), nodeService('c')]);
+  for (const name of ['b', 'gone']) serviceRegistry.all.noteStatus({ uid: `uid-${name}`, name }, 'written');
   expect(serviceRegistry.objects().map(({ status }) => status)).toEqual(['written', undefined]);
 });
 
@@ -145,7 +144,7 @@ describe('a proposal', () => {
 
   test('says what would be in force and what would be refused, and changes nothing', () => {
     const { serviceRegistry, inForce, changes } = stage([serviceOf()]);
-    serviceRegistry.handlers.onReplace([nodeService('b')]);
+    serviceRegistry.all.handlers().onReplace([nodeService('b')]);
     const { services, refusals } = atOnce(
       serviceRegistry.propose([nodeService('c'), nodeService('d', { pubish: {} })]),
     );
@@ -156,7 +155,7 @@ describe('a proposal', () => {
 
   test('for an object that is there keeps its uid, by which a node notes that it was ready once', () => {
     const { serviceRegistry } = stage();
-    serviceRegistry.handlers.onReplace([nodeService('b', label)]);
+    serviceRegistry.all.handlers().onReplace([nodeService('b', label)]);
     const { services } = atOnce(
       serviceRegistry.propose([nodeService('b', label, { uid: 'proposed' }), nodeService('c')]),
     );
@@ -166,7 +165,7 @@ describe('a proposal', () => {
   test('for an object that is there takes its place, with its age', () => {
     const { serviceRegistry } = stage();
     const newer = { creationTimestamp: '2026-02-01T00:00:00Z' };
-    serviceRegistry.handlers.onReplace([nodeService('b', label), nodeService('c', {}, newer)]);
+    serviceRegistry.all.handlers().onReplace([nodeService('b', label), nodeService('c', {}, newer)]);
     const proposed = nodeService('b', { ...label, mode: 'Startup' }, { creationTimestamp: '2026-03-01T00:00:00Z' });
     const { services, refusals } = atOnce(serviceRegistry.propose([proposed, nodeService('c', label, newer)]));
     expect(services.map(({ name, mode }) => [name, mode])).toEqual([['b', 'Startup']]);
@@ -175,25 +174,25 @@ describe('a proposal', () => {
 
   test('does not report refusals of others', () => {
     const { serviceRegistry } = stage();
-    serviceRegistry.handlers.onReplace([nodeService('d', { pubish: {} })]);
+    serviceRegistry.all.handlers().onReplace([nodeService('d', { pubish: {} })]);
     expect([...atOnce(serviceRegistry.propose([nodeService('c')])).refusals]).toEqual([]);
   });
 });
 
 test('a NodeService that throws an unexpected error changes nothing, and the next change is evaluated', async () => {
   const { serviceRegistry, clock, inForce } = stage();
-  serviceRegistry.handlers.onReplace([nodeService('a')]);
+  serviceRegistry.all.handlers().onReplace([nodeService('a')]);
   const odd = nodeService('b');
   Object.defineProperty(odd.service, 'publish', {
     get: () => {
       throw new RangeError('Maximum call stack size exceeded');
     },
   });
-  serviceRegistry.handlers.onUpsert(odd);
+  serviceRegistry.all.handlers().onUpsert(odd);
   await clock.advance(50);
   expect(inForce()).toEqual(['a']);
-  serviceRegistry.handlers.onDelete(odd);
-  serviceRegistry.handlers.onUpsert(nodeService('c'));
+  serviceRegistry.all.handlers().onDelete(odd);
+  serviceRegistry.all.handlers().onUpsert(nodeService('c'));
   await clock.advance(50);
   expect(inForce()).toEqual(['a', 'c']);
 });
@@ -204,7 +203,7 @@ test('thousands of NodeServices are judged in slices, and are known once all are
     Array.from({ length: count }, (_, index) =>
       nodeService(`s${index}`, { nodeSelector: { matchLabels: { pool: `${index}` } } }),
     );
-  serviceRegistry.handlers.onReplace(many(5000));
+  serviceRegistry.all.handlers().onReplace(many(5000));
   let longestMs = 0;
   while (!serviceRegistry.known) {
     expect(changes()).toBe(0);
@@ -222,9 +221,9 @@ test('thousands of NodeServices are judged in slices, and are known once all are
 test('what changes while thousands are judged is judged after a pause', async () => {
   const { serviceRegistry, clock } = stage();
   const all = Array.from({ length: 1000 }, (_, index) => nodeService(`s${index}`));
-  serviceRegistry.handlers.onReplace(all);
+  serviceRegistry.all.handlers().onReplace(all);
   const [first] = all;
-  if (first) serviceRegistry.handlers.onDelete(first);
+  if (first) serviceRegistry.all.handlers().onDelete(first);
   await clock.advance(100);
   await expect.poll(() => serviceRegistry.known).toBe(true);
   await clock.advance(1000);

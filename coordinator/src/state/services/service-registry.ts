@@ -5,8 +5,8 @@ import { guarded } from '@rollcall/common/guarded.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { atOnce, Slices } from '@rollcall/common/slices.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
-import { isSameButStatus } from '../../model/same-but-status.ts';
 import type { Service } from '../../model/services.ts';
+import { Collection } from '../collection.ts';
 import { type Acceptance, type AcceptanceOptions, acceptanceOf, type Refusals } from './acceptance.ts';
 import type { Refusal } from './budgets.ts';
 import type { ObservedNodeService } from './node-service.ts';
@@ -36,15 +36,14 @@ const PAUSE_TIMES = 4;
 /** Every service that is in force: those that need not be written, and the NodeServices that are accepted. */
 export class ServiceRegistry {
   #options: ServiceRegistryOptions;
-  readonly #objects = new Map<string, ObservedNodeService>();
+  readonly all = new Collection<ObservedNodeService>({ at: ({ name }) => name, lostIsUnknown: true });
   #refusals: Refusals = new Map();
   #services: readonly Service[];
   #builtIn: Acceptance['builtIn'];
   #inForce = new Map<string, ObservedNodeService>();
-  readonly #soon: () => void;
-  #known = false;
-  /** The NodeServices were listed, and those of the list are not judged yet. */
-  #isListed = false;
+  /** How often the NodeServices became known, and how often had when the last judgement began. */
+  #listed = 0;
+  #judged = 0;
   #isJudging = false;
   /** Inputs changed since the judgement that is under way began. */
   #due: { always: boolean } | undefined;
@@ -55,7 +54,14 @@ export class ServiceRegistry {
     this.#options = options;
     this.#services = options.builtIn;
     this.#builtIn = { services: options.builtIn, refusals: new Map() };
-    this.#soon = gathered(options.clock, GATHER_MS, () => guarded(options.logger, 'NodeServices', () => this.judge()));
+    const soon = gathered(options.clock, GATHER_MS, () => guarded(options.logger, 'NodeServices', () => this.judge()));
+    this.all.onChange({
+      changed: soon,
+      listed: (_changes, isNews) => {
+        if (isNews) this.#listed += 1;
+        this.judge(!this.known);
+      },
+    });
   }
 
   /** The built-in services, which have the same keys as before, are probed otherwise from now on. */
@@ -69,9 +75,9 @@ export class ServiceRegistry {
     this.#onChange = listener;
   }
 
-  /** Whether the NodeServices were listed, and are watched since. Until then the keys of NodeServices are unknown. */
+  /** Whether the NodeServices were listed and judged, and are watched since. Until then their keys are unknown. */
   get known(): boolean {
-    return this.#known;
+    return this.all.isKnown() && this.#judged === this.#listed;
   }
 
   /** Uids of all NodeServices that exist, in force or not. */
@@ -84,11 +90,11 @@ export class ServiceRegistry {
   }
 
   objects(): readonly ObservedNodeService[] {
-    return [...this.#objects.values()];
+    return [...this.all.all()];
   }
 
   object(name: string): ObservedNodeService | undefined {
-    return this.#objects.get(name);
+    return this.all.get({ name });
   }
 
   /** Whether it is known if the object is accepted: one that has just been changed is not evaluated yet. */
@@ -107,39 +113,8 @@ export class ServiceRegistry {
 
   /** Whether the status of the NodeService is about its present generation. A built-in service has none. */
   isReported({ name, origin }: Service): boolean {
-    const status = this.#objects.get(name)?.status as { observedGeneration?: unknown } | undefined;
+    const status = this.all.get({ name })?.status as { observedGeneration?: unknown } | undefined;
     return origin.kind === 'built-in' || status?.observedGeneration === origin.generation;
-  }
-
-  noteStatus(name: string, status: unknown): void {
-    const object = this.#objects.get(name);
-    if (object) object.status = status;
-  }
-
-  /** What a watch of NodeServices is to be handed to. */
-  get handlers() {
-    return {
-      onReplace: (objects: ObservedNodeService[]) => {
-        const before = new Map(this.#objects);
-        this.#objects.clear();
-        for (const object of objects) this.#objects.set(object.name, asBefore(before.get(object.name), object));
-        this.#isListed = true;
-        this.judge(!this.#known);
-      },
-      onUpsert: (object: ObservedNodeService) => {
-        const before = this.#objects.get(object.name);
-        const next = asBefore(before, object);
-        this.#objects.set(object.name, next);
-        if (next !== before) this.#soon();
-      },
-      onDelete: ({ name }: ObservedNodeService) => {
-        if (this.#objects.delete(name)) this.#soon();
-      },
-      onLost: () => {
-        this.#known = false;
-        this.#isListed = false;
-      },
-    };
   }
 
   /**
@@ -162,7 +137,7 @@ export class ServiceRegistry {
       if (due) clock.after(PAUSE_TIMES * (clock.monotonic() - beganMs), () => this.judge(due.always));
     };
     const steps = this.#judgeInSteps(always);
-    if (this.#objects.size <= AT_ONCE_MAX) {
+    if (this.all.size <= AT_ONCE_MAX) {
       guarded(logger, 'NodeServices', () => atOnce(steps));
       ended();
     } else {
@@ -176,10 +151,10 @@ export class ServiceRegistry {
 
   *#judgeInSteps(always: boolean): Generator<undefined, void> {
     const { otherKeys, logger } = this.#options;
-    const [objects, isListed] = [this.objects(), this.#isListed];
+    const [objects, listed] = [this.objects(), this.#listed];
     const { refusals, builtIn } = yield* acceptanceOf(objects, { ...this.#options, keys: otherKeys });
     this.#refusals = refusals;
-    this.#known = isListed && this.#isListed;
+    this.#judged = listed;
     const uids = new Set(objects.map(({ uid }) => uid));
     // Nodes may record of a refused object as well that it was ready once.
     const isSomeGone = !this.#uids.isSubsetOf(uids);
@@ -213,9 +188,9 @@ export class ServiceRegistry {
   *propose(
     objects: readonly ObservedNodeService[],
   ): Generator<undefined, { services: readonly Service[]; refusals: ReadonlyMap<string, Refusal> }> {
-    const proposed = new Map(this.#objects);
+    const proposed = new Map(this.objects().map((object) => [object.name, object]));
     for (const object of objects) {
-      const before = this.#objects.get(object.name);
+      const before = proposed.get(object.name);
       proposed.set(object.name, before ? inPlaceOf(before, object) : object);
     }
     const { otherKeys } = this.#options;
@@ -241,11 +216,4 @@ function inPlaceOf({ uid, createdAtMs }: ObservedNodeService, next: ObservedNode
     createdAtMs,
     service: { ...next.service, origin: { kind: 'object', uid, generation, createdAtMs } },
   };
-}
-
-/** A new status alone makes no other object. What is read of one with the same generation changes with its CRD. */
-function asBefore(before: ObservedNodeService | undefined, next: ObservedNodeService): ObservedNodeService {
-  if (!before || !isSameButStatus(before, next)) return next;
-  before.status = next.status;
-  return before;
 }

@@ -8,7 +8,7 @@ const pods = (name: string) => ({ name, pods: { namespace: 'a', selector: { matc
 function refusalWith(...more: object[]): string | undefined {
   const { serviceRegistry } = stage();
   const object = nodeService('x', { checks: [pods('a'), pods('b'), ...more] });
-  serviceRegistry.handlers.onReplace([object]);
+  serviceRegistry.all.handlers().onReplace([object]);
   return serviceRegistry.refusalOf(object)?.message;
 }
 

@@ -16,7 +16,7 @@ function stage(change: Partial<ObservedNodeHold> = {}) {
     pods: { namespace: 'ci', selector: { matchLabels: { hold: 'jobs' } } },
     ...change,
   };
-  holds.handlers.onReplace([hold]);
+  holds.all.handlers().onReplace([hold]);
   const now: { problem: string | undefined } = { problem: undefined };
   const controller = createHoldStatusController({
     holds,

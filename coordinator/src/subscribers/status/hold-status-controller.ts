@@ -35,11 +35,9 @@ export function createHoldStatusController({ writes, holds, isNode, problemOf }:
     writes,
     kind: KIND,
     path: statusPath(WATCHED.nodeHolds),
-    objects: () => holds.objects(),
+    objects: holds.all,
     look: () => statusOf,
-    statusNow: ({ status }) => status,
     tellingOf: (object, { conditions }) => tellingOfInForce(KIND, object, conditions),
-    noteStatus: (name, status) => holds.noteStatus(name, status),
   });
 }
 

@@ -5,7 +5,6 @@ import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/c
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { listPoolLabels } from '../../state/fleet.test-fixtures.ts';
 import { Fleet } from '../../state/fleet.ts';
-import { PodsByNamespace } from '../../state/pods-by-namespace.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
 import type { EventNews } from '../events/event-object.ts';
 import { createPoolStatusControllers } from './pool-status-controller.ts';
@@ -54,7 +53,6 @@ function started(code?: number) {
       guardPercent: 50,
     },
     ...{ annotationsOfInterest: new Set<string>(), allAnnotations: false },
-    servicePods: new PodsByNamespace(),
   });
   const { controllers, refusedKeys } = createPoolStatusControllers({
     writes: { client, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },
@@ -238,7 +236,7 @@ test('sets that were lost are not known until they are listed again', () => {
   const isKnown = () => fleet.snapshot('n')?.poolLabelSetsKnown;
   listPoolLabels(fleet);
   expect(isKnown()).toBe(true);
-  fleet.poolLabelHandlers('NodePoolLabelSet').onLost();
+  fleet.poolLabelSets.handlers('NodePoolLabelSet').onLost?.();
   expect(isKnown()).toBe(false);
   listPoolLabels(fleet);
   expect(isKnown()).toBe(true);

@@ -4,6 +4,7 @@ import { poolLabelSorter, type ReservedKeys } from '../../decide/labelers/pool-k
 import { labelsLeftOn } from '../../decide/labelers/pool-labels.ts';
 import type { Fleet } from '../../state/fleet.ts';
 import {
+  countingSet,
   type ObservedPoolLabelSet,
   POOL_LABEL_KINDS,
   POOL_LABEL_RESOURCES,
@@ -38,21 +39,20 @@ function createPoolStatusController(kind: PoolLabelKind, { writes, fleet, reserv
     writes,
     kind,
     path: ({ namespace, name }) => `${collectionPath(watched, namespace)}/${name}/status`,
-    objects: () => poolLabelSets.all(kind),
+    objects: poolLabelSets,
+    part: kind,
     look,
-    statusNow: (set) => poolLabelSets.statusOf(set),
     tellingOf: tellingOfRefused,
-    noteStatus: (name, status) => poolLabelSets.noteStatus({ kind, name }, status),
   });
   return { controller, refusedKeys: () => refusedKeys };
 
   function look() {
     refusedKeys = 0;
-    if (poolLabelSets.all(kind).length === 0) return () => undefined;
+    if (poolLabelSets.all(kind).next().done) return () => undefined;
     const nodes = Map.groupBy(fleet.nodeNames(), (name) => fleet.poolLabelSetOf(name));
     const others = nodesOfOtherPools();
     return (set: ObservedPoolLabelSet): SetStatus => {
-      const counts = poolLabelSets.of(set.pool);
+      const counts = countingSet(poolLabelSets.on(set.pool));
       const ofPool = (nodes.get(set) ?? []).flatMap((name) => fleet.node(name) ?? []);
       const { accepted, refused } = sort(set);
       refusedKeys += refused.length;
@@ -62,7 +62,7 @@ function createPoolStatusController(kind: PoolLabelKind, { writes, fleet, reserv
         refused,
         tally: tallyOf(ofPool, accepted, standings),
         nodesOfOtherPools: others.get(set) ?? [],
-        previous: poolLabelSets.statusOf(set),
+        previous: set.status,
         now: rfc3339(writes.clock.now()),
       });
     };
@@ -92,7 +92,7 @@ function createPoolStatusController(kind: PoolLabelKind, { writes, fleet, reserv
 
   function tellingOfRefused(set: ObservedPoolLabelSet, { refusedKeys: refused, conditions }: SetStatus): Telling {
     const { uid, name, namespace } = set;
-    const previous = poolLabelSets.statusOf(set) as Partial<SetStatus> | null | undefined;
+    const previous = set.status as Partial<SetStatus> | null | undefined;
     const subject = { apiVersion: `${watched.group}/${watched.version}`, kind, name, namespace, uid };
     const ofOtherPools = conditions.filter(({ reason }) => reason === OTHER_POOL).map(({ message }) => message);
     const before = conditionsIn(previous).filter((condition) => condition?.reason === OTHER_POOL);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import type { ObservedNodeHold } from '../../state/holds/node-hold.ts';
-import { PoolLabelSets } from '../../state/pool-label-sets.ts';
+import { createPoolLabelSets } from '../../state/pool-label-sets.ts';
 import { type RefusedObjectsSource, refusedObjects } from './refused-objects.ts';
 
 const set = (name: string, labels: Record<string, string>) => ({
@@ -11,8 +11,8 @@ const set = (name: string, labels: Record<string, string>) => ({
 
 /** Nothing is refused, but for what is given. */
 function refusedOf(given: Partial<RefusedObjectsSource>, ...sets: ReturnType<typeof set>[]) {
-  const poolLabelSets = new PoolLabelSets(() => {});
-  for (const each of sets) poolLabelSets.upsert(each);
+  const poolLabelSets = createPoolLabelSets();
+  poolLabelSets.handlers('NodePoolLabels').onReplace(sets);
   return refusedObjects({
     serviceRegistry: { objects: () => [], refusalOf: () => undefined },
     poolLabelSets,

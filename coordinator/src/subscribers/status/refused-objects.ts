@@ -1,8 +1,9 @@
 import type { RefusedObject } from '@rollcall/common/console.ts';
 import { poolLabelSorter, type ReservedKeys } from '../../decide/labelers/pool-keys.ts';
+import type { Collection } from '../../state/collection.ts';
 import type { Holds } from '../../state/holds/holds.ts';
 import type { ObservedNodeHold } from '../../state/holds/node-hold.ts';
-import { POOL_LABEL_KINDS, type PoolLabelSets } from '../../state/pool-label-sets.ts';
+import { countingSet, type ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
 import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import { holdInForce } from './hold-status-controller.ts';
 import { setInForce } from './set-status.ts';
@@ -10,7 +11,7 @@ import type { StatusVerdict } from './status-controller.ts';
 
 export type RefusedObjectsSource = {
   serviceRegistry: Pick<ServiceRegistry, 'objects' | 'refusalOf'>;
-  poolLabelSets: Pick<PoolLabelSets, 'all' | 'of'>;
+  poolLabelSets: Collection<ObservedPoolLabelSet>;
   reserved: ReservedKeys;
   holds: Pick<Holds, 'objects'>;
   /** Why the pods that a NodeHold names cannot be watched. */
@@ -31,8 +32,8 @@ export function refusedObjects(source: RefusedObjectsSource): () => RefusedObjec
       const refusal = serviceRegistry.refusalOf(object);
       return refusal ? [{ kind: 'NodeService' as const, name: object.name, ...refusal }] : [];
     }),
-    ...POOL_LABEL_KINDS.flatMap((kind) => poolLabelSets.all(kind)).flatMap((set) => {
-      const counts = poolLabelSets.of(set.pool);
+    ...[...poolLabelSets.all()].flatMap((set) => {
+      const counts = countingSet(poolLabelSets.on(set.pool));
       const overruledBy = counts === set ? undefined : counts;
       const { kind, name, namespace } = set;
       return refused({ kind, name, namespace }, setInForce({ set, overruledBy, refused: sort(set).refused }));

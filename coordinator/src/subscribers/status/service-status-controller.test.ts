@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { podsCheck } from '../../model/services.test-fixtures.ts';
 import type { ObservedPod } from '../../state/observed-pod.ts';
-import { PodsByNamespace } from '../../state/pods-by-namespace.ts';
+import { PodCollection } from '../../state/pod-collection.ts';
 import type { Refusal } from '../../state/services/budgets.ts';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
 import { serviceSubject } from '../events/event-object.ts';
@@ -12,7 +12,7 @@ import { statusControllerRig } from './status-controller.test-fixtures.ts';
 /** The controller of one NodeService whose pods are in a namespace. */
 function stage() {
   const { clock, requests, news, writes } = statusControllerRig();
-  const servicePods = new PodsByNamespace<ObservedPod>();
+  const servicePods = new PodCollection<ObservedPod>();
   const service = { name: 'a', checks: [podsCheck({ namespace: 'apps', selector: {} })], publish: {} };
   const object = { name: 'a', uid: 'u', generation: 1, service } as unknown as ObservedNodeService;
   const now = {
@@ -24,13 +24,15 @@ function stage() {
   const facts = { isYoung: false, ready: 1 };
   const controller = createServiceStatusController({
     serviceRegistry: {
-      objects: () => [object],
+      all: {
+        all: () => [object],
+        noteStatus: (_object: unknown, status: ServiceStatus) => {
+          Object.assign(object, { status });
+          written.push(status);
+        },
+      },
       isJudged: () => now.isJudged,
       refusalOf: () => now.refusal,
-      noteStatus: (_name: string, status: ServiceStatus) => {
-        Object.assign(object, { status });
-        written.push(status);
-      },
     } as never,
     evaluator: {
       withheld: () => undefined,
@@ -76,6 +78,7 @@ test('a status stays as it is while the pods of its service are listed anew', as
   servicePods.handlers('apps').onReplace([]);
   expect(await tick()).toEqual(['False']);
   // Another service asks for pods in the same namespace.
+  servicePods.renew('apps');
   const handlers = servicePods.handlers('apps');
   now.refusal = undefined;
   expect(await tick()).toEqual([]);

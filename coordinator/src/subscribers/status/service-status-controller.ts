@@ -29,7 +29,7 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
   const { clock } = writes;
   // Before they are listed, whether they may be watched is not known.
   const arePodsKnown = (service: Service) =>
-    podsChecksOf(service).every(({ settings }) => fleet.servicePods.knows(settings.namespace));
+    podsChecksOf(service).every(({ settings }) => fleet.servicePods.isKnown(settings.namespace));
   const statusOf = (object: ObservedNodeService) => {
     if (!serviceRegistry.isJudged(object)) return undefined;
     const refusal = serviceRegistry.refusalOf(object);
@@ -51,10 +51,8 @@ export function createServiceStatusController(options: ServiceStatusOptions) {
     writes,
     kind: KIND,
     path: statusPath(WATCHED.nodeServices),
-    objects: () => serviceRegistry.objects(),
+    objects: serviceRegistry.all,
     look: () => statusOf,
-    statusNow: ({ status }) => status,
     tellingOf: (object, { conditions }) => tellingOfInForce(KIND, object, conditions),
-    noteStatus: (name, status) => serviceRegistry.noteStatus(name, status),
   });
 }

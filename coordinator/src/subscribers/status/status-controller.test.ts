@@ -5,7 +5,7 @@ import { type KubeRequest, KubeStatusError } from '../../kube/client.ts';
 import type { EventNews } from '../events/event-object.ts';
 import { type ObjectStatusOptions, StatusController, tellingOfInForce } from './status-controller.ts';
 
-type Kept = { uid: string; name: string };
+type Kept = { uid: string; name: string; status: unknown };
 type Options = ObjectStatusOptions<Kept, object>;
 
 /** A controller of objects of these names. `answer` is the API server's status for a path, 200 where all is well. */
@@ -14,8 +14,11 @@ function started(
   {
     look = (_object: Kept): object | undefined => ({}),
     answer = (_path: string): number | Promise<number> => 200,
+    statuses = {},
     ...options
   }: Omit<Partial<Options>, 'look'> & {
+    /** Their statuses, by name. */
+    statuses?: Readonly<Record<string, unknown>>;
     look?: (object: Kept) => object | undefined;
     answer?: (path: string) => number | Promise<number>;
   } = {},
@@ -29,11 +32,12 @@ function started(
   const controller = new StatusController<Kept, object>({
     kind: 'NodeHold',
     path: ({ name }) => `/${name}/status`,
-    objects: () => rig.names.map((name) => ({ uid: name, name })),
+    objects: {
+      all: () => rig.names.map((name) => ({ uid: name, name, status: statuses[name] })),
+      noteStatus: ({ name }) => written.push(name),
+    },
     look: () => look,
-    statusNow: () => undefined,
     tellingOf: () => undefined,
-    noteStatus: (name) => written.push(name),
     writes: {
       client: {
         async request(asked: KubeRequest) {
@@ -104,11 +108,12 @@ describe('a look', () => {
 
   test('that fails as a whole is logged, and the next one is taken', async () => {
     let isBroken = true;
-    const objects = () => {
+    const written: string[] = [];
+    const all = () => {
       if (isBroken) throw new Error('on purpose');
-      return [{ uid: 'a', name: 'a' }];
+      return [{ uid: 'a', name: 'a', status: undefined }];
     };
-    const { controller, written, logged } = started([], { objects });
+    const { controller, logged } = started([], { objects: { all, noteStatus: ({ name }) => written.push(name) } });
     await controller.tick();
     expect(logged).toEqual(['Failed to look at the objects of a kind']);
     isBroken = false;
@@ -137,7 +142,7 @@ describe('a status', () => {
   test('that differs is written, to this very object', async () => {
     const { controller, requests, written } = started(['a', 'same', 'none'], {
       look: ({ name }) => (name === 'none' ? undefined : { of: name }),
-      statusNow: ({ name }) => (name === 'same' ? { of: 'same' } : undefined),
+      statuses: { same: { of: 'same' } },
     });
     await controller.tick();
     expect(requests).toEqual([
@@ -289,7 +294,7 @@ describe('an Event about an object', () => {
     let about = '';
     const { controller, clock, news } = started(['a'], {
       look: () => ({}),
-      statusNow: () => ({}),
+      statuses: { a: {} },
       tellingOf: () => ({ about, shown, news: newsOf(about), isAllClear: about === allClear }),
     });
     for (about of abouts) {

@@ -4,6 +4,7 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import { collectionPath, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import { type KubeClient, mayBeGone, SLOW_MS, type WriteFence } from '../../kube/client.ts';
+import type { Kept } from '../../state/collection.ts';
 import type { EventNews, EventSubject } from '../events/event-object.ts';
 
 /** Dependencies of every write of a status. */
@@ -15,7 +16,7 @@ export type StatusWrites = {
   logger: Logger;
 };
 
-type KeptObject = { uid: string; name: string };
+type KeptObject = Kept & { status: unknown };
 
 /** An Event about an object. It is recorded once, and again when `about` changes. */
 export type Telling = {
@@ -32,14 +33,12 @@ export type ObjectStatusOptions<T extends KeptObject, S> = {
   kind: string;
   /** Returns the path of the object's status. */
   path: (object: T) => string;
-  objects: () => readonly T[];
+  objects: { all: (part?: string) => Iterable<T>; noteStatus: (object: T, status: S) => void };
+  /** The part of the collection that has the objects of the kind. */
+  part?: string;
   /** Begins a look at all objects. Returns a function that computes the wanted status; `undefined` keeps the status. */
   look: () => (object: T) => S | undefined;
-  /** The status that the object has. Others may have written it, in any form. */
-  statusNow: (object: T) => unknown;
   tellingOf: (object: T, status: S) => Telling | undefined;
-  /** Called after the status was written. */
-  noteStatus: (name: string, status: S) => void;
 };
 
 /** Somewhat less than the second between two ticks, of which one may come early. */
@@ -116,9 +115,9 @@ export class StatusController<T extends KeptObject, S extends object> {
    * write.
    */
   #look(): { object: T; status: S }[] {
-    const { objects: all, look, statusNow, kind } = this.#options;
+    const { objects: all, part, look, kind } = this.#options;
     const { clock, logger } = this.#options.writes;
-    const objects = all();
+    const objects = [...all.all(part)];
     const uids = new Set(objects.map(({ uid }) => uid));
     for (const known of [this.#failed, this.#told])
       for (const uid of known.keys()) if (!uids.has(uid)) known.delete(uid);
@@ -129,7 +128,7 @@ export class StatusController<T extends KeptObject, S extends object> {
         if (!status) return [];
         this.#tell(object, status);
         const isDue = !this.#writing.has(object.uid) && clock.monotonic() >= (this.#failed.get(object.uid)?.dueMs ?? 0);
-        return isDue && !isDeepStrictEqual(statusNow(object), status) ? [{ object, status }] : [];
+        return isDue && !isDeepStrictEqual(object.status, status) ? [{ object, status }] : [];
       } catch (err) {
         logger.error({ kind, name: object.name, err }, 'Failed to look at an object');
         return [];
@@ -140,7 +139,7 @@ export class StatusController<T extends KeptObject, S extends object> {
   }
 
   async #write(object: T, status: S): Promise<void> {
-    const { path, kind, noteStatus } = this.#options;
+    const { path, kind, objects } = this.#options;
     const { client, fence, clock, logger } = this.#options.writes;
     const { uid, name } = object;
     const timeoutMs = Math.min(TIMEOUT_MS, fence.remainingMs());
@@ -155,7 +154,7 @@ export class StatusController<T extends KeptObject, S extends object> {
         timeoutMs,
       });
       this.#failed.delete(uid);
-      noteStatus(name, status);
+      objects.noteStatus(object, status);
     } catch (err) {
       const before = this.#failed.get(uid)?.delayMs;
       const isGone = before === undefined && mayBeGone(err);
@@ -184,7 +183,7 @@ export class StatusController<T extends KeptObject, S extends object> {
 /** Returns the Event for an object that is not in force, one for each reason, and one when it is in force again. */
 export function tellingOfInForce(
   kind: string,
-  object: KeptObject & { status: unknown },
+  object: KeptObject,
   conditions: readonly Condition[],
 ): Telling | undefined {
   const inForce = conditions.find(({ type }) => type === IN_FORCE);

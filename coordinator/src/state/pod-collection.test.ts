@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { selects } from '../model/label-selector.ts';
-import { PodsByNamespace, selectedIn } from './pods-by-namespace.ts';
+import type { ObjectChange } from './collection.ts';
+import { PodCollection, selectedIn } from './pod-collection.ts';
 
 type Pod = { uid: string; namespace: string; name: string; node: string; labels: Record<string, string> };
 
@@ -12,10 +13,14 @@ function pod(namespace: string, name: string, node = 'n'): Pod {
 
 function started(lostIsUnknown = false) {
   const told: string[] = [];
-  const pods = new PodsByNamespace<Pod>(lostIsUnknown ? { lostIsUnknown } : {});
+  const pods = new PodCollection<Pod>(lostIsUnknown ? { lostIsUnknown } : {});
+  const tell = ({ previous, next }: ObjectChange<Pod>) => told.push(`${previous?.name ?? ''} → ${next?.name ?? ''}`);
   pods.onChange({
-    changed: (previous, next) => told.push(`${previous?.name ?? ''} → ${next?.name ?? ''}`),
-    listed: () => told.push('known'),
+    changed: (changes) => changes.forEach(tell),
+    listed: (changes, isNews) => {
+      changes.forEach(tell);
+      if (isNews) told.push('known');
+    },
   });
   const names = (all: Iterable<Pod>) => [...all].map(({ name }) => name);
   return { pods, told, names };
@@ -24,17 +29,17 @@ function started(lostIsUnknown = false) {
 test('pods are known by namespace, once that was listed, and found by node', () => {
   const { pods, told, names } = started();
   const [a, b] = [pods.handlers('a'), pods.handlers('b')];
-  expect([pods.knows('a'), pods.revision, names(pods.in('a'))]).toEqual([false, 0, []]);
+  expect([pods.isKnown('a'), names(pods.all('a'))]).toEqual([false, []]);
   a.onReplace([pod('a', 'one'), pod('a', 'two', 'm')]);
-  expect([pods.knows('a'), pods.knows('b'), pods.revision]).toEqual([true, false, 2]);
+  expect([pods.isKnown('a'), pods.isKnown('b')]).toEqual([true, false]);
   b.onUpsert(pod('b', 'three'));
-  expect([names(pods.on('n')), names(pods.in('a')), names(pods.in('c'))]).toEqual([
+  expect([names(pods.on('n')), names(pods.all('a')), names(pods.all('c'))]).toEqual([
     ['one', 'three'],
     ['one', 'two'],
     [],
   ]);
   a.onDelete(pod('a', 'one'));
-  expect([names(pods.on('n')), pods.revision]).toEqual([['three'], 4]);
+  expect(names(pods.on('n'))).toEqual(['three']);
   expect(told).toEqual([' → one', ' → two', 'known', ' → three', 'one → ']);
 });
 
@@ -53,11 +58,12 @@ test('the list of a node is the very same until something changes there, also wh
 test('a watch that takes the place of another goes on with its pods, which are not known until it has listed', () => {
   const { pods, told, names } = started();
   pods.handlers('a').onReplace([pod('a', 'one')]);
+  pods.renew('a');
   const next = pods.handlers('a');
-  expect([pods.knows('a'), names(pods.on('n'))]).toEqual([false, ['one']]);
+  expect([pods.isKnown('a'), names(pods.on('n'))]).toEqual([false, ['one']]);
   next.onReplace([pod('a', 'one')]);
   next.onReplace([pod('a', 'one')]);
-  expect([pods.knows('a'), told]).toEqual([true, [' → one', 'known', 'known']]);
+  expect([pods.isKnown('a'), told]).toEqual([true, [' → one', 'known', 'known']]);
 });
 
 test('pods of a namespace that is no longer asked for are gone', () => {
@@ -65,7 +71,7 @@ test('pods of a namespace that is no longer asked for are gone', () => {
   pods.handlers('a').onReplace([pod('a', 'one')]);
   pods.forget('a');
   pods.forget('b');
-  expect([pods.knows('a'), names(pods.on('n')), told.at(-1)]).toEqual([false, [], 'one → ']);
+  expect([pods.isKnown('a'), names(pods.on('n')), told.slice(-2)]).toEqual([false, [], ['one → ', 'known']]);
 });
 
 test('a watch that is lost leaves an old picture, or none where that is better', () => {
@@ -74,13 +80,13 @@ test('a watch that is lost leaves an old picture, or none where that is better',
   const handlers = pods.handlers('a');
   handlers.onReplace([]);
   handlers.onLost?.();
-  expect(pods.knows('a')).toBe(false);
+  expect(pods.isKnown('a')).toBe(false);
   handlers.onReplace([]);
-  expect([pods.knows('a'), told]).toEqual([true, ['known', 'known']]);
+  expect([pods.isKnown('a'), told]).toEqual([true, ['known', 'known']]);
 });
 
 test('what a selector selects is as if every pod was looked at, whatever comes and goes on a node with many', () => {
-  const pods = new PodsByNamespace<Pod>();
+  const pods = new PodCollection<Pod>();
   const handlers = { a: pods.handlers('a'), b: pods.handlers('b') };
   const selectors = [
     { matchLabels: { app: '1' } },
@@ -109,8 +115,11 @@ test('what a selector selects is as if every pod was looked at, whatever comes a
   }
 });
 
-test('a list is told once for each node, after all of it is there', () => {
-  const { pods, told } = started();
+test('a list is told at once, after all of it is there', () => {
+  const pods = new PodCollection<Pod>();
+  const told: number[][] = [];
+  const nodes = (changes: readonly ObjectChange<Pod>[]) => told.push([changes.length, pods.countOn('n')]);
+  pods.onChange({ changed: nodes, listed: nodes });
   pods.handlers('a').onReplace([pod('a', 'one'), pod('a', 'two'), pod('a', 'three', 'm')]);
-  expect(told).toEqual([' → one', ' → three', 'known']);
+  expect(told).toEqual([[3, 2]]);
 });
