@@ -17,6 +17,7 @@ import { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
 import { WhatIf, type WhatIfOptions } from '@rollcall/coordinator/decide/what-if.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
 import { LEASE_TIMING } from '@rollcall/coordinator/kube/election.ts';
+import { LeaderRequests } from '@rollcall/coordinator/kube/leader-requests.ts';
 import { Leadership } from '@rollcall/coordinator/kube/leadership.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';
@@ -245,7 +246,8 @@ export class Replica {
     const evictor =
       evict &&
       new Evictor({
-        ...{ client, fence, clock, random, registry, dryRun, signal: this.#stopped.signal, logger: LOGGER },
+        ...{ client, clock, random, registry, dryRun, signal: this.#stopped.signal, logger: LOGGER },
+        requests: new LeaderRequests({ client, fence, signal: this.#stopped.signal }),
         record: () => {},
         delayMs: 30_000,
         stateOf: (node) => evaluator.evictable(node),

@@ -26,7 +26,7 @@ export type Listeners = Awaited<ReturnType<typeof openListeners>>;
 
 /** Opens the listeners. Those that open before the election may receive requests before there is a leader. */
 export async function openListeners(context: ReplicaContext, replica: Replica, life: Lifecycle) {
-  const { config, environment, client, fence, leadershipState, clock, random, signal, logger, registry } = context;
+  const { config, environment, client, requests, leadershipState, clock, random, signal, logger, registry } = context;
   const { nodes, evaluator, labelerOptions, services, serviceRegistry, rules, explainPod, ledger, news } = replica;
   const { health, readiness, beat } = createHealth({ writer: replica.writer, watches: replica.watches, clock });
   const listen = await openObservability(config.listen, { health, readiness, registry }, life);
@@ -55,7 +55,7 @@ export async function openListeners(context: ReplicaContext, replica: Replica, l
     config,
     environment,
     client,
-    fence,
+    requests,
     clock,
     random,
     signal,

@@ -6,6 +6,7 @@ import { VERSION } from '@rollcall/common/version.ts';
 import type { ApiAccess } from '../kube/api-access.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ApiContact, createKubeMetrics, type KubeMetrics } from '../kube/kube-metrics.ts';
+import { LeaderRequests } from '../kube/leader-requests.ts';
 import type { RuntimeDependencies } from '../kube/runtime-dependencies.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
@@ -36,6 +37,7 @@ export function createReplicaContext(
   const client = kubeClient(dependencies, kubeMetrics, logger);
   const leadershipState = new LeadershipState(signal);
   const { fence } = leadershipState;
+  const requests = new LeaderRequests({ client, fence, signal });
   const keys = new KeyRegistry(setup.config);
   return {
     ...setup,
@@ -45,6 +47,7 @@ export function createReplicaContext(
     contact,
     leadershipState,
     fence,
+    requests,
     signal,
     logger,
     registry,

@@ -41,7 +41,7 @@ export type Replica = Awaited<ReturnType<typeof createReplica>>;
 
 /** Builds a replica from the bottom up: state, decisions, the writer, subscribers, watches, and at last the controller. */
 export async function createReplica(context: ReplicaContext) {
-  const { config, environment, keys, client, fence, leadershipState, registry, kubeMetrics } = context;
+  const { config, environment, keys, client, fence, requests, leadershipState, registry, kubeMetrics } = context;
   const { clock, random, signal, logger } = context;
   const mayDecide = () => leadershipState.mayDecide();
 
@@ -131,11 +131,11 @@ export async function createReplica(context: ReplicaContext) {
     ledger.look(node);
     news.look(node);
   });
-  const { record, announcer, subscribers, settled } = createSubscribers({
+  const { record, announcer, subscribers } = createSubscribers({
     config,
     environment,
     client,
-    fence,
+    requests,
     fleet,
     services,
     evictable: (node) => evaluator.evictable(node),
@@ -181,7 +181,7 @@ export async function createReplica(context: ReplicaContext) {
   });
 
   // Statuses of objects.
-  const writes = { client, fence, record, clock, logger };
+  const writes = { requests, record, clock, logger };
   const reservedOfPools = reservedKeys(keys, config);
   const problemOfHold: typeof watches.problemOfHold = (hold) => watches.problemOfHold(hold);
   const poolStatus = createPoolStatusControllers({ writes, fleet, reserved: reservedOfPools });
@@ -311,6 +311,6 @@ export async function createReplica(context: ReplicaContext) {
       announcer.guards(fleet.term, evaluator.guards());
     },
     /** Resolves when nothing is under way that only a leader may do. */
-    settled: () => Promise.all([settled(), ...[writer, ...statuses].map((each) => each.settled())]),
+    settled: () => Promise.all([writer.settled(), requests.settled()]),
   };
 }

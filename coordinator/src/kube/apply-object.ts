@@ -18,7 +18,7 @@ export type ObjectLimits = { timeoutMs: number; signal?: AbortSignal };
 
 /** `undefined` when there is no such object. Throws like `KubeClient.request`. */
 export async function getObject<T extends StoredObject>(
-  client: KubeClient,
+  client: Pick<KubeClient, 'request'>,
   ref: ObjectRef,
   limits: ObjectLimits,
 ): Promise<T | undefined> {
@@ -36,7 +36,7 @@ export async function getObject<T extends StoredObject>(
  * and then replace what came back. Throws like `KubeClient.request`.
  */
 export function applyObject<T extends StoredObject>(
-  client: KubeClient,
+  client: Pick<KubeClient, 'request'>,
   ref: ObjectRef,
   fields: Record<string, unknown>,
   limits: ObjectLimits,
@@ -63,7 +63,7 @@ export function applyObject<T extends StoredObject>(
  * succeeds and the others get a conflict. Throws like `KubeClient.request`.
  */
 export function replaceObject<T extends StoredObject>(
-  client: KubeClient,
+  client: Pick<KubeClient, 'request'>,
   ref: ObjectRef,
   object: T,
   limits: ObjectLimits,

@@ -2,6 +2,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import type { KubeRequest } from '../kube/client.ts';
+import { LeaderRequests } from '../kube/leader-requests.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { fleetWith } from '../state/fleet.test-fixtures.ts';
 import { type CreateSubscribersOptions, createSubscribers } from './create-subscribers.ts';
@@ -34,6 +35,12 @@ export function subscribersRig(config: Partial<CoordinatorConfig> = {}, podCount
     if (at >= 0) pods.splice(at, 1);
     return {};
   }
+  const client: CreateSubscribersOptions['client'] = {
+    request: request as CreateSubscribersOptions['client']['request'],
+    stream: () => Promise.resolve(),
+    close: () => {},
+  };
+  const leaderRequests = new LeaderRequests({ client, fence: { remainingMs: () => 10_000 }, signal: stop.signal });
   const options: CreateSubscribersOptions = {
     config: {
       readinessGate: 'label',
@@ -48,12 +55,8 @@ export function subscribersRig(config: Partial<CoordinatorConfig> = {}, podCount
       ...config,
     } as CoordinatorConfig,
     environment: { ownNamespace: 'rollcall', podName: 'coordinator-0', podIp: undefined },
-    client: {
-      request: request as CreateSubscribersOptions['client']['request'],
-      stream: () => Promise.resolve(),
-      close: () => {},
-    },
-    fence: { remainingMs: () => 10_000 },
+    client,
+    requests: leaderRequests,
     fleet,
     evictable: (name) => {
       const labels = fleet.node(name)?.labels;

@@ -45,13 +45,12 @@ test('in a dry run nothing becomes an Event', async () => {
   expect(requests).toEqual([]);
 });
 
-test('pods that lost their place are evicted, with an Event, and then nothing is under way', async () => {
-  const { subscribers, clock, requests, setNode, settled } = started({ evictionDelaySeconds: 0 });
+test('pods that lost their place are evicted, with an Event', async () => {
+  const { subscribers, clock, requests, setNode } = started({ evictionDelaySeconds: 0 });
   setNode({});
   subscribers.changed('n');
   await clock.advance(1000);
   expect(requests).toEqual(['POST /api/v1/namespaces/default/pods/p1/eviction', EVENTS]);
-  await expect(settled()).resolves.toBeDefined();
 });
 
 test('with --evict a pod that lost its place goes when its label was away for as long as is told', async () => {
@@ -87,12 +86,11 @@ test('no pod goes while its label is there', async () => {
 });
 
 test('without --evict no pod goes', async () => {
-  const { subscribers, settled, clock, setNode, evicted } = started({ evict: false, evictionDelaySeconds: 0 });
+  const { subscribers, clock, setNode, evicted } = started({ evict: false, evictionDelaySeconds: 0 });
   setNode({});
   subscribers.changed('n');
   await clock.advance(60_000);
   expect(evicted()).toEqual([]);
-  await expect(settled()).resolves.toBeDefined();
 });
 
 test('in a dry run no pod goes', async () => {

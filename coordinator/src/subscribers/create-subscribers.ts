@@ -3,7 +3,8 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import type { Subscribers } from '../controller/subscribers.ts';
-import type { KubeClient, WriteFence } from '../kube/client.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { LeaderRequests } from '../kube/leader-requests.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
 import type { Service } from '../model/services.ts';
 import { notifyUrl } from '../model/urls.ts';
@@ -21,7 +22,7 @@ export type CreateSubscribersOptions = {
   config: CoordinatorConfig;
   environment: CoordinatorEnvironment;
   client: KubeClient;
-  fence: WriteFence;
+  requests: LeaderRequests;
   fleet: Fleet;
   services: () => readonly Service[];
   /** Returns the labels of a node, and those for which pods may be evicted from it; `undefined` if it is not known. */
@@ -45,19 +46,16 @@ export type CreatedSubscribers = {
   record: (news: EventNews) => void;
   subscribers: Subscribers;
   announcer: Announcer;
-  /** Resolves when nothing is under way that only a leader may do. */
-  settled: () => Promise<unknown>;
 };
 
 /** Creates everything that reports or acts when a Node changed: Events, metrics, eviction, notification. */
 export function createSubscribers(options: CreateSubscribersOptions): CreatedSubscribers {
-  const { config, environment, client, fence, fleet, services, onChanged, onRestart } = options;
+  const { config, environment, client, requests, fleet, services, onChanged, onRestart } = options;
   const { clock, random, signal, logger, registry } = options;
   const { dryRun } = config;
   const lease = { namespace: config.leaseNamespace, name: config.leaseName };
   const events = new EventRecorder({
-    client,
-    fence,
+    requests,
     mustYield: options.mustYield,
     instance: environment.podName ?? hostname(),
     clock,
@@ -98,7 +96,7 @@ export function createSubscribers(options: CreateSubscribersOptions): CreatedSub
   const evictor = config.evict
     ? new Evictor({
         client,
-        fence,
+        requests,
         record,
         dryRun,
         stateOf: options.evictable,
@@ -138,5 +136,5 @@ export function createSubscribers(options: CreateSubscribersOptions): CreatedSub
     contested: (...contested) => announcer.contested(...contested),
     leftAlone: (...left) => announcer.leftAlone(...left),
   };
-  return { record, subscribers, announcer, settled: () => Promise.all([events.settled(), evictor?.settled()]) };
+  return { record, subscribers, announcer };
 }

@@ -2,6 +2,7 @@ import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { type Logger, pino } from 'pino';
 import { vi } from 'vitest';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
+import { LeaderRequests } from '../kube/leader-requests.ts';
 import { CertificateHolder } from './certificate-holder.ts';
 import { CertificateStore } from './certificate-store.ts';
 import type { DataObject } from './stored-certificates.ts';
@@ -108,7 +109,7 @@ export function started(server: ReturnType<typeof objectServer>, clock: FakeCloc
     namespace: 'rollcall',
     certificates,
     policy: { names: ['localhost'], propagationMs: 600_000 },
-    fence: { remainingMs },
+    requests: new LeaderRequests({ client: server.client, fence: { remainingMs }, signal: stop.signal }),
     clock,
     random: () => 0.5,
     signal: stop.signal,

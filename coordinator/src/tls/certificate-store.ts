@@ -13,7 +13,8 @@ import {
   type ObjectRef,
   replaceObject,
 } from '../kube/apply-object.ts';
-import { type KubeClient, KubeStatusError, type WriteFence } from '../kube/client.ts';
+import { type KubeClient, KubeStatusError } from '../kube/client.ts';
+import type { LeaderRequests } from '../kube/leader-requests.ts';
 import { createReflector } from '../kube/reflector.ts';
 import type { CertificateHolder, KeyPair } from './certificate-holder.ts';
 import { type CertificateInfo, parseCertificate } from './certificate-info.ts';
@@ -33,13 +34,13 @@ import {
 
 export type CertificateStoreOptions = {
   client: KubeClient;
+  /** Only the leader writes. */
+  requests: LeaderRequests;
   /** The coordinator's own namespace. */
   namespace: string;
   /** Is given what is to be served. */
   certificates: CertificateHolder;
   policy: RotationPolicy;
-  /** The fence of the election: only the leader writes. */
-  fence: WriteFence;
   clock: Clock;
   /** A number in [0, 1). */
   random: () => number;
@@ -177,11 +178,11 @@ export class CertificateStore {
 
   /** Looks and writes until there is nothing to do. */
   async #pass(): Promise<Rest> {
-    const { fence, clock, policy, certificates, logger } = this.#options;
+    const { requests, clock, policy, certificates, logger } = this.#options;
     for (;;) {
       const secret = await getObject<DataObject>(this.#options.client, this.#secret, this.#limits());
       const stored = this.#takeIn(secret);
-      if (fence.remainingMs() <= 0) return { delayMs: LOOK_AGAIN_MS };
+      if (!requests.mayBegin) return { delayMs: LOOK_AGAIN_MS };
       const configMap = await getObject<DataObject>(this.#options.client, this.#configMap, this.#limits());
       const served = certificates.current;
       const view = viewOf(stored, { pair: served, issuer: this.#issuer }, readConfigMap(configMap));
@@ -236,13 +237,13 @@ export class CertificateStore {
   async #store(secret: DataObject | undefined, certificates: StoredCertificates): Promise<void> {
     // An empty one is no harm when several make it at once; whose content it gets is decided by the replace.
     const existing = secret ?? (await this.#create(this.#secret));
-    await replaceObject(this.#options.client, this.#secret, writeSecret(existing, certificates), this.#writeLimits());
+    await replaceObject(this.#options.requests, this.#secret, writeSecret(existing, certificates), this.#limits());
   }
 
   async #publish(configMap: DataObject | undefined, bundle: readonly CertificateInfo[], nowMs: number): Promise<void> {
     if (configMap) {
       const published = publishBundle(configMap, bundle, nowMs);
-      await replaceObject(this.#options.client, this.#configMap, published, this.#writeLimits());
+      await replaceObject(this.#options.requests, this.#configMap, published, this.#limits());
       return;
     }
     await this.#create(this.#configMap, publishBundle({ metadata: {} }, bundle, nowMs));
@@ -251,7 +252,7 @@ export class CertificateStore {
   /** Creates an object that is missing. The chart brings both objects along, and grants no right to create them. */
   async #create(ref: ObjectRef, fields: Record<string, unknown> = {}): Promise<DataObject> {
     try {
-      return await applyObject<DataObject>(this.#options.client, ref, fields, this.#writeLimits());
+      return await applyObject<DataObject>(this.#options.requests, ref, fields, this.#limits());
     } catch (cause) {
       if (!(cause instanceof KubeStatusError) || cause.status !== 403) throw cause;
       const { kind, namespace, name } = ref;
@@ -263,12 +264,5 @@ export class CertificateStore {
 
   #limits(): { timeoutMs: number; signal: AbortSignal } {
     return { timeoutMs: REQUEST_TIMEOUT_MS, signal: this.#options.signal };
-  }
-
-  /** Throws LEADERSHIP_LOST when a write may not begin. */
-  #writeLimits(): { timeoutMs: number; signal: AbortSignal } {
-    const remainingMs = this.#options.fence.remainingMs();
-    if (remainingMs <= 0) throw new CodedError('LEADERSHIP_LOST', 'Only the leader may write certificates');
-    return { timeoutMs: Math.min(REQUEST_TIMEOUT_MS, remainingMs), signal: this.#options.signal };
   }
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { describe, expect, test } from 'vitest';
+import { LeaderRequests } from '../kube/leader-requests.ts';
 import { createAuthority, issueLeaf } from './certificate-authority.ts';
 import { parseCertificate } from './certificate-info.ts';
 import { eventually, objectServer } from './certificate-store.test-fixtures.ts';
@@ -36,7 +37,9 @@ describe('the certificate for reports', () => {
     const stop = new AbortController();
     const { client } = objectServer();
     let remainingMs = 0;
-    const change = { client, fence: { remainingMs: () => remainingMs }, random: () => 0, signal: stop.signal };
+    const { signal } = stop;
+    const requests = new LeaderRequests({ client, fence: { remainingMs: () => remainingMs }, signal });
+    const change = { client, requests, random: () => 0, signal };
     const tls = await prepared({}, change);
     const ended = tls?.run();
     remainingMs = 10_000;

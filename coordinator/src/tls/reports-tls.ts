@@ -1,7 +1,8 @@
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { COORDINATOR_SERVICE_NAME } from '@rollcall/common/well-known.ts';
-import type { KubeClient, WriteFence } from '../kube/client.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { LeaderRequests } from '../kube/leader-requests.ts';
 import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
 import { CertificateHolder } from './certificate-holder.ts';
 import { CertificateStore } from './certificate-store.ts';
@@ -15,7 +16,7 @@ export type ReportsTlsOptions = {
   config: CoordinatorConfig;
   environment: CoordinatorEnvironment;
   client: KubeClient;
-  fence: WriteFence;
+  requests: LeaderRequests;
   clock: Clock;
   random: () => number;
   signal: AbortSignal;

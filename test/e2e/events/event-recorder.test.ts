@@ -3,6 +3,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
 import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
+import { LeaderRequests } from '@rollcall/coordinator/kube/leader-requests.ts';
 import type { EventNews } from '@rollcall/coordinator/subscribers/events/event-object.ts';
 import { EventRecorder } from '@rollcall/coordinator/subscribers/events/event-recorder.ts';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -65,9 +66,9 @@ function start(remainingMs: () => number = () => 10_000): Rig {
   });
   const controller = new AbortController();
   const registry = new Registry();
+  const requests = new LeaderRequests({ client, fence: { remainingMs }, signal: controller.signal });
   const recorder = new EventRecorder({
-    client,
-    fence: { remainingMs },
+    requests,
     mustYield: () => false,
     clock: systemClock,
     random: Math.random,
@@ -82,7 +83,7 @@ function start(remainingMs: () => number = () => 10_000): Rig {
     outcomes: () => registry.getSingleMetricAsString('rollcall_coordinator_events_total'),
     async stop() {
       controller.abort();
-      await recorder.settled();
+      await requests.settled();
       client.close();
     },
   };

@@ -4,6 +4,7 @@ import { Registry } from '@rollcall/common/metrics.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
 import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
+import { LeaderRequests } from '@rollcall/coordinator/kube/leader-requests.ts';
 import { EventRecorder } from '@rollcall/coordinator/subscribers/events/event-recorder.ts';
 import { Evictor } from '@rollcall/coordinator/subscribers/eviction/evictor.ts';
 import type { NodeState } from '@rollcall/coordinator/subscribers/eviction/misplaced-pods.ts';
@@ -18,6 +19,8 @@ export const labelBack: NodeState = { labels: { ...labelGone.labels, ...withdraw
 
 export type Replica = {
   evictor: Evictor;
+  /** Resolves when no request is under way. */
+  settled(): Promise<void>;
   /** Answers such as `create 201`, in order. */
   answers: string[];
   /** The samples of a metric of evictions. */
@@ -59,7 +62,7 @@ export function startReplica(kubeconfig: string, options: ReplicaOptions): Repli
   const registry = new Registry();
   const common = {
     client: hooked,
-    fence: { remainingMs },
+    requests: new LeaderRequests({ client: hooked, fence: { remainingMs }, signal: controller.signal }),
     clock,
     random: Math.random,
     signal: controller.signal,
@@ -71,6 +74,7 @@ export function startReplica(kubeconfig: string, options: ReplicaOptions): Repli
   const evictor = new Evictor({ ...common, record, stateOf, perSecond, dryRun: false, delayMs: 0 });
   return {
     evictor,
+    settled: () => common.requests.settled(),
     answers,
     async metric(name) {
       const text = await registry.getSingleMetricAsString(`rollcall_coordinator_${name}`);
@@ -78,7 +82,7 @@ export function startReplica(kubeconfig: string, options: ReplicaOptions): Repli
     },
     async stop() {
       controller.abort();
-      await Promise.all([evictor.settled(), recorder.settled()]);
+      await common.requests.settled();
       client.close();
     },
   };

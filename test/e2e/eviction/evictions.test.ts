@@ -247,7 +247,7 @@ describe('half-way', () => {
     });
     await waitFor('three', async () => (await staying(controlPlane, node)).length === 3);
     replica.evictor.consider(node);
-    await replica.evictor.settled();
+    await replica.settled();
     expect(sent).toBe(3);
     const next = lead();
     await waitFor('the rest', async () => (await staying(controlPlane, node)).length === 0);

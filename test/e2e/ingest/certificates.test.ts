@@ -4,6 +4,7 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import { closeServer, listen } from '@rollcall/common/http-server.ts';
 import { type Logger, silentLogger } from '@rollcall/common/logging.ts';
 import { CA_CONFIG_MAP_NAME, TLS_SECRET_NAME } from '@rollcall/common/well-known.ts';
+import { LeaderRequests } from '@rollcall/coordinator/kube/leader-requests.ts';
 import { CertificateHolder, serveCurrentCertificate } from '@rollcall/coordinator/tls/certificate-holder.ts';
 import { parseBundle, parseCertificate } from '@rollcall/coordinator/tls/certificate-info.ts';
 import { CertificateStore } from '@rollcall/coordinator/tls/certificate-store.ts';
@@ -65,7 +66,11 @@ class Replica {
       namespace: ownNamespace,
       certificates: this.certificates,
       policy: { names: [serverName, '127.0.0.1', '::1'], propagationMs },
-      fence: { remainingMs: () => (this.leads ? 10_000 : 0) },
+      requests: new LeaderRequests({
+        client: this.client,
+        fence: { remainingMs: () => (this.leads ? 10_000 : 0) },
+        signal: this.#stop.signal,
+      }),
       clock: systemClock,
       random: Math.random,
       signal: this.#stop.signal,

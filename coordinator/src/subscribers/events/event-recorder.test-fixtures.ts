@@ -3,6 +3,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
+import { LeaderRequests } from '../../kube/leader-requests.ts';
 import type { EventNews } from './event-object.ts';
 import { EventRecorder } from './event-recorder.ts';
 
@@ -57,9 +58,10 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
   const logger = silentLogger();
   const lost: unknown[] = [];
   logger.debug = ((fields: { err: unknown }) => lost.push(fields.err)) as typeof logger.debug;
+  const fence = { remainingMs: () => state.remainingMs };
+  const requests = new LeaderRequests({ client, fence, signal: controller.signal });
   const recorder = new EventRecorder({
-    client,
-    fence: { remainingMs: () => state.remainingMs },
+    requests,
     mustYield: () => state.mustYield,
     clock,
     random: () => 0.5,
@@ -76,5 +78,14 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
       values.map(({ labels, value }) => [labels['outcome'], value]).filter(([, value]) => value !== 0),
     );
   }
-  return { clock, sent, state, lost, recorder, outcomes, stop: () => controller.abort() };
+  return {
+    clock,
+    sent,
+    state,
+    lost,
+    recorder,
+    settled: () => requests.settled(),
+    outcomes,
+    stop: () => controller.abort(),
+  };
 }

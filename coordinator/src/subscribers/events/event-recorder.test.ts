@@ -184,14 +184,14 @@ describe('the fence', () => {
 
 describe('stopping', () => {
   test('waits for the requests under way, drops the rest, and leaves no timer', async () => {
-    const { clock, sent, recorder, outcomes, stop } = started(() => ({ afterMs: 1000 }));
+    const { clock, sent, recorder, settled, outcomes, stop } = started(() => ({ afterMs: 1000 }));
     for (let index = 0; index < 10; index += 1) recorder.record(newsOf(`n${index}`));
     await clock.advance(10);
     recorder.record(newsOf('n0'));
     stop();
     recorder.record(newsOf('late'));
     const order: string[] = [];
-    void recorder.settled().then(() => order.push('settled'));
+    void settled().then(() => order.push('settled'));
     await clock.advance(900);
     expect(order).toEqual([]);
     await clock.advance(200);
@@ -246,26 +246,4 @@ test('what was told is not lost', async () => {
   recorder.record(newsOf('n'));
   await clock.advance(1000);
   expect(lost).toEqual([]);
-});
-
-describe('all is settled', () => {
-  async function settledAfter(...tookMs: number[]) {
-    const { clock, recorder } = started((_request, count) => ({ afterMs: tookMs[count - 1] ?? 0 }));
-    for (const index of tookMs.keys()) recorder.record(newsOf(`n${index}`));
-    await clock.advance(0);
-    let atMs: number | undefined;
-    void recorder.settled().then(() => {
-      atMs = clock.monotonic();
-    });
-    for (let step = 0; step < 10; step += 1) await clock.advance(100);
-    return atMs;
-  }
-
-  test('at once where no request is under way', async () => {
-    expect(await settledAfter()).toBe(0);
-  });
-
-  test('when the last of the requests under way has ended', async () => {
-    expect(await settledAfter(100, 400, 200)).toBe(400);
-  });
 });

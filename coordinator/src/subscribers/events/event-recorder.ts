@@ -44,8 +44,8 @@ export class EventRecorder {
 
   /** Takes note and returns at once. What may not be written, or is too much, is counted and forgotten. */
   record(news: EventNews): void {
-    const { clock, fence } = this.#options;
-    if (fence.remainingMs() <= 0) {
+    const { clock, requests } = this.#options;
+    if (!requests.mayBegin) {
       this.#metrics.countNews('dropped', 1);
       return;
     }
@@ -65,11 +65,6 @@ export class EventRecorder {
     const event = known ?? this.#firstOf(bounded, nowMs);
     event.unsent += 1;
     if (event.state === 'idle') this.#enqueue(event);
-  }
-
-  /** Resolves when no request is under way: after that the Lease may go to another, if the fence is closed. */
-  settled(): Promise<void> {
-    return this.#sender.settled();
   }
 
   #firstOf(news: EventNews, nowMs: number): KnownEvent {

@@ -2,13 +2,13 @@ import { Backoff } from '@rollcall/common/backoff.ts';
 import { type Clock, sleep } from '@rollcall/common/clock.ts';
 import { hasCode } from '@rollcall/common/coded-error.ts';
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
-import { type KubeClient, type KubeRequest, KubeStatusError, type WriteFence } from '../../kube/client.ts';
+import { type KubeRequest, KubeStatusError } from '../../kube/client.ts';
+import type { LeaderRequests } from '../../kube/leader-requests.ts';
 import { eventNamespace, eventObject, eventRaise } from './event-object.ts';
 import type { KnownEvent } from './event-recorder.ts';
 
 export type EventSenderOptions = {
-  client: KubeClient;
-  fence: WriteFence;
+  requests: LeaderRequests;
   clock: Clock;
   /** A number in [0, 1). */
   random: () => number;
@@ -25,7 +25,7 @@ export type Delivery = { news: number } & (
 );
 
 /** Well within the time in which the program has to stop. */
-const REQUEST_TIMEOUT_MAX_MS = 3000;
+const TIMEOUT_MS = 3000;
 const ATTEMPTS_MAX = 6;
 const RETRY_BASE_MS = 500;
 const RETRY_MAX_MS = 10_000;
@@ -37,8 +37,6 @@ const METADATA_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v
 /** Tells the API server of one Event, as often as it takes within bounds. */
 export class EventSender {
   readonly #options: EventSenderOptions;
-  #underWay = 0;
-  #settled: (() => void)[] = [];
 
   constructor(options: EventSenderOptions) {
     this.#options = options;
@@ -52,14 +50,13 @@ export class EventSender {
     for (let attempt = 1; ; attempt += 1) {
       news += event.unsent;
       event.unsent = 0;
-      const timeoutMs = this.#timeoutMs();
-      if (timeoutMs <= 0) return { kind: 'dropped', news };
       const kind = event.stored ? 'raised' : 'created';
       try {
-        await this.#request(event, timeoutMs);
+        await this.#request(event);
         event.stored = true;
         return { kind, news };
       } catch (error) {
+        if (hasCode(error, 'LEADERSHIP_LOST')) return { kind: 'dropped', news };
         const delayMs = afterFailure(event, error, backoff);
         if (delayMs === undefined || attempt === ATTEMPTS_MAX) return { kind: 'failed', news, error };
         if (delayMs > 0) await sleep(clock, delayMs, signal);
@@ -67,20 +64,8 @@ export class EventSender {
     }
   }
 
-  /** Resolves as soon as no request is under way, which takes no longer than one request may. */
-  settled(): Promise<void> {
-    if (this.#underWay === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#settled.push(resolve));
-  }
-
-  /** 0 when nothing may be sent. */
-  #timeoutMs(): number {
-    const { fence, signal } = this.#options;
-    return signal.aborted ? 0 : Math.min(REQUEST_TIMEOUT_MAX_MS, fence.remainingMs());
-  }
-
-  async #request(event: KnownEvent, timeoutMs: number): Promise<void> {
-    const { client, instance } = this.#options;
+  async #request(event: KnownEvent): Promise<void> {
+    const { requests, instance } = this.#options;
     const events = `/api/v1/namespaces/${encodeURIComponent(eventNamespace(event))}/events`;
     const request: Pick<KubeRequest, 'method' | 'path' | 'body' | 'contentType'> = event.stored
       ? {
@@ -90,13 +75,8 @@ export class EventSender {
           contentType: 'application/merge-patch+json',
         }
       : { method: 'POST', path: events, body: eventObject(event, instance) };
-    this.#underWay += 1;
-    try {
-      await client.request({ ...request, query: { fieldManager: FIELD_MANAGER }, accept: METADATA_ONLY, timeoutMs });
-    } finally {
-      this.#underWay -= 1;
-      if (this.#underWay === 0) for (const resolve of this.#settled.splice(0)) resolve();
-    }
+    const query = { fieldManager: FIELD_MANAGER };
+    await requests.request({ ...request, query, accept: METADATA_ONLY, timeoutMs: TIMEOUT_MS });
   }
 }
 

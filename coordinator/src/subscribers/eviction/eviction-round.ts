@@ -4,7 +4,7 @@ import { describeError } from '@rollcall/common/coded-error.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import type { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
-import type { KubeClient, WriteFence } from '../../kube/client.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { listPages } from '../../kube/list-pages.ts';
 import type { Pod } from '../../kube/objects.ts';
 import type { EventNews, EventSubject } from '../events/event-object.ts';
@@ -13,8 +13,9 @@ import type { EvictionMetrics } from './metrics.ts';
 import { labelsMissedBy, type NodeState } from './misplaced-pods.ts';
 
 export type RoundDependencies = {
+  /** Reads the pods of a node. */
   client: Pick<KubeClient, 'request'>;
-  fence: WriteFence;
+  requests: Pick<KubeClient, 'request'>;
   clock: Clock;
   signal: AbortSignal;
   logger: Logger;
@@ -30,7 +31,7 @@ type EvictionAttempt = { pod: Pod; waiting: WaitingPod; labels: string[] };
 
 const PAGE_SIZE = 500;
 const LIST_TIMEOUT_MS = 30_000;
-const EVICTION_TIMEOUT_MAX_MS = 10_000;
+const EVICTION_TIMEOUT_MS = 10_000;
 /** A refusal costs no part of what may be evicted, but the API server has to work for it. */
 const REFUSAL_PAUSE_MS = 100;
 /** Until a pod that was gone, or another one, is looked for again. */
@@ -41,7 +42,6 @@ export class EvictionRound {
   readonly #node: string;
   readonly #pods: WaitingPods;
   readonly #deps: RoundDependencies;
-  #request: Promise<unknown> = Promise.resolve();
 
   constructor(node: string, pods: WaitingPods, dependencies: RoundDependencies) {
     this.#node = node;
@@ -63,11 +63,6 @@ export class EvictionRound {
       else if (budget.take(clock.monotonic())) await this.#evict({ pod, waiting, labels });
       else return;
     }
-  }
-
-  /** Resolves when no eviction is under way. */
-  async settled(): Promise<void> {
-    await this.#request;
   }
 
   async #misplacedPods(): Promise<Pod[]> {
@@ -95,11 +90,9 @@ export class EvictionRound {
   }
 
   async #evict(attempt: EvictionAttempt): Promise<void> {
-    const { client, fence, clock, signal, budget, metrics, logger, record } = this.#deps;
+    const { requests, clock, signal, budget, metrics, logger, record } = this.#deps;
     const { pod, labels } = attempt;
-    const request = evictPod(client, pod, Math.min(EVICTION_TIMEOUT_MAX_MS, fence.remainingMs()));
-    this.#request = request;
-    const outcome = await request;
+    const outcome = await evictPod(requests, pod, EVICTION_TIMEOUT_MS);
     metrics.countEviction(outcome.kind);
     if (outcome.kind === 'evicted') {
       this.#pods.delete(pod.metadata.uid);

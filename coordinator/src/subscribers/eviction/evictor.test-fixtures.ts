@@ -2,6 +2,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
+import { LeaderRequests } from '../../kube/leader-requests.ts';
 import type { Pod } from '../../kube/objects.ts';
 import type { EventNews } from '../events/event-object.ts';
 import { Evictor, type EvictorOptions } from './evictor.ts';
@@ -57,9 +58,12 @@ export function evictorRig(options: Partial<EvictorOptions> = {}) {
     return { kind: 'Status' };
   }
 
+  const client = { request: request as KubeClient['request'] };
+  const fence = { remainingMs: () => rig.remainingMs };
+  const leaderRequests = new LeaderRequests({ client, fence, signal: controller.signal });
   const evictor = new Evictor({
-    client: { request: request as KubeClient['request'] },
-    fence: { remainingMs: () => rig.remainingMs },
+    client,
+    requests: leaderRequests,
     clock,
     random: () => 0.5,
     signal: controller.signal,
@@ -75,6 +79,7 @@ export function evictorRig(options: Partial<EvictorOptions> = {}) {
   return Object.assign(rig, {
     clock,
     evictor,
+    settled: () => leaderRequests.settled(),
     pods,
     states,
     news,

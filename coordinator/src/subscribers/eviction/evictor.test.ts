@@ -165,7 +165,7 @@ describe('a node of which a request hangs', () => {
     expect(rig.pods.has('b')).toBe(false);
     rig.controller.abort();
     let settled = false;
-    void rig.evictor.settled().then(() => {
+    void rig.settled().then(() => {
       settled = true;
     });
     await rig.clock.advance(4999);
@@ -410,7 +410,7 @@ describe('evictions end', () => {
     await rig.clock.advance(0);
     rig.controller.abort();
     let settled = false;
-    void rig.evictor.settled().then(() => {
+    void rig.settled().then(() => {
       settled = true;
     });
     await rig.clock.advance(0);

@@ -3,6 +3,7 @@ import { sleep } from '@rollcall/common/clock.ts';
 import type { Registry } from '@rollcall/common/metrics.ts';
 import { TokenBucket } from '@rollcall/common/token-bucket.ts';
 import { KubeStatusError, SLOW_MS } from '../../kube/client.ts';
+import type { LeaderRequests } from '../../kube/leader-requests.ts';
 import { WorkQueue } from '../../write/work-queue.ts';
 import { EvictionRound, type RoundDependencies, WaitingPods } from './eviction-round.ts';
 import { createEvictionMetrics } from './metrics.ts';
@@ -52,10 +53,8 @@ export class AwayLabels {
   }
 }
 
-export type EvictorOptions = Pick<
-  RoundDependencies,
-  'client' | 'fence' | 'clock' | 'signal' | 'logger' | 'record' | 'dryRun'
-> & {
+export type EvictorOptions = Pick<RoundDependencies, 'client' | 'clock' | 'signal' | 'logger' | 'record' | 'dryRun'> & {
+  requests: LeaderRequests;
   /** A number in [0, 1). */
   random: () => number;
   registry: Registry;
@@ -89,7 +88,6 @@ export class Evictor {
   /** Lanes of which a node is worked on. */
   readonly #busy = new Set<Lane>();
   readonly #slow = new Set<string>();
-  readonly #rounds = new Set<EvictionRound>();
 
   constructor(options: EvictorOptions) {
     this.#options = options;
@@ -127,11 +125,6 @@ export class Evictor {
     this.#nodes.clear();
     this.#slow.clear();
     this.#away.clear();
-  }
-
-  /** Resolves when no eviction is under way: after that the Lease may go to another, if the fence is closed. */
-  async settled(): Promise<void> {
-    await Promise.all([...this.#rounds].map((round) => round.settled()));
   }
 
   #next(): void {
@@ -194,26 +187,25 @@ export class Evictor {
     this.#nodes.set(name, pods);
     pods.looked = { state, atMs: this.#nowMs() };
     this.#slow.delete(name);
-    const client = this.#timed(() => {
-      this.#slow.add(name);
-      onSlow();
-    });
-    const round = new EvictionRound(name, pods, { ...this.#dependencies, client });
-    this.#rounds.add(round);
+    const timed = (to: RoundDependencies['client']) =>
+      this.#timed(to, () => {
+        this.#slow.add(name);
+        onSlow();
+      });
+    const [client, requests] = [timed(this.#options.client), timed(this.#options.requests)];
+    const round = new EvictionRound(name, pods, { ...this.#dependencies, client, requests });
     try {
       await round.run();
       pods.backoff.reset();
       this.#lookAgainInTime(name, pods);
     } catch (err) {
       this.#retry(name, pods, err);
-    } finally {
-      this.#rounds.delete(round);
     }
   }
 
   /** Calls `onSlow` for each request that takes long. */
-  #timed(onSlow: () => void): RoundDependencies['client'] {
-    const { client, clock } = this.#options;
+  #timed(client: RoundDependencies['client'], onSlow: () => void): RoundDependencies['client'] {
+    const { clock } = this.#options;
     return {
       request: (request) => {
         const cancel = clock.after(SLOW_MS, onSlow);
@@ -260,8 +252,7 @@ export class Evictor {
   }
 
   #mayWrite(): boolean {
-    const { fence, signal } = this.#options;
-    return !signal.aborted && fence.remainingMs() > 0;
+    return this.#options.requests.mayBegin;
   }
 
   #nowMs(): number {

@@ -2,6 +2,7 @@ import { silentLogger } from '@rollcall/common/logging.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { expect, test } from 'vitest';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
+import { LeaderRequests } from '../../kube/leader-requests.ts';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import { listPoolLabels } from '../../state/fleet.test-fixtures.ts';
 import { Fleet } from '../../state/fleet.ts';
@@ -55,7 +56,12 @@ function started(code?: number) {
     ...{ annotationsOfInterest: new Set<string>(), allAnnotations: false },
   });
   const { controllers, refusedKeys } = createPoolStatusControllers({
-    writes: { client, clock, logger, fence: { remainingMs: () => 60_000 }, record: (each) => news.push(each) },
+    writes: {
+      ...{ clock, logger, record: (each) => news.push(each) },
+      requests: new LeaderRequests({
+        ...{ client, fence: { remainingMs: () => 60_000 }, signal: new AbortController().signal },
+      }),
+    },
     fleet,
     reserved: { keys: registryOf({ poolLabels: ['agentpool'] }), domains: [], allowedPrefixes: [] },
   });

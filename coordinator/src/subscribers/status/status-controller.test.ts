@@ -2,6 +2,7 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { type KubeRequest, KubeStatusError } from '../../kube/client.ts';
+import { LeaderRequests } from '../../kube/leader-requests.ts';
 import type { EventNews } from '../events/event-object.ts';
 import { type ObjectStatusOptions, StatusController, tellingOfInForce } from './status-controller.ts';
 
@@ -29,6 +30,18 @@ function started(
   const logged: string[] = [];
   const requests: KubeRequest[] = [];
   const news: EventNews[] = [];
+  const leaderRequests = new LeaderRequests({
+    client: {
+      async request(asked: KubeRequest) {
+        requests.push(asked);
+        const status = await answer(asked.path);
+        if (status !== 200) throw new KubeStatusError(status, {}, undefined, {});
+        return {} as never;
+      },
+    },
+    fence: { remainingMs: () => rig.remainingMs },
+    signal: new AbortController().signal,
+  });
   const controller = new StatusController<Kept, object>({
     kind: 'NodeHold',
     path: ({ name }) => `/${name}/status`,
@@ -39,15 +52,7 @@ function started(
     look: () => look,
     tellingOf: () => undefined,
     writes: {
-      client: {
-        async request(asked: KubeRequest) {
-          requests.push(asked);
-          const status = await answer(asked.path);
-          if (status !== 200) throw new KubeStatusError(status, {}, undefined, {});
-          return {} as never;
-        },
-      },
-      fence: { remainingMs: () => rig.remainingMs },
+      requests: leaderRequests,
       record: (each) => news.push(each),
       clock,
       logger: pino(
@@ -72,7 +77,8 @@ function started(
     }
     return times;
   };
-  return Object.assign(rig, { controller, clock, written, logged, requests, news, asked });
+  const settled = () => leaderRequests.settled();
+  return Object.assign(rig, { controller, settled, clock, written, logged, requests, news, asked });
 }
 
 describe('a look', () => {
@@ -182,12 +188,12 @@ describe('a status', () => {
 
   test('is written one after the other, by one look at a time, and what is under way can be waited for', async () => {
     const { promise, resolve } = Promise.withResolvers<number>();
-    const { controller, clock, requests, written } = started(['a', 'b'], { answer: () => promise });
+    const { controller, settled, clock, requests, written } = started(['a', 'b'], { answer: () => promise });
     void controller.tick();
     await clock.advance(999);
     void controller.tick();
     let isSettled = false;
-    void controller.settled().then(() => {
+    void settled().then(() => {
       isSettled = true;
     });
     await clock.advance(0);
@@ -199,7 +205,7 @@ describe('a status', () => {
 
   test('of which the write hangs holds up the others for a second, and only the first time', async () => {
     const hung = (path: string) => path !== '/c/status';
-    const { controller, clock, requests } = started(['a', 'b', 'c'], {
+    const { controller, settled, clock, requests } = started(['a', 'b', 'c'], {
       answer: async (path) => {
         if (!hung(path)) return 200;
         await new Promise<void>((resolve) => clock.after(10_000, resolve));
@@ -223,7 +229,7 @@ describe('a status', () => {
     await clock.advance(300_000);
     void controller.tick();
     await clock.advance(2000);
-    void controller.settled().then(() => {
+    void settled().then(() => {
       isSettled = true;
     });
     await clock.advance(7999);

@@ -3,14 +3,14 @@ import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
 import { collectionPath, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
-import { type KubeClient, mayBeGone, SLOW_MS, type WriteFence } from '../../kube/client.ts';
+import { mayBeGone, SLOW_MS } from '../../kube/client.ts';
+import type { LeaderRequests } from '../../kube/leader-requests.ts';
 import type { Kept } from '../../state/collection.ts';
 import type { EventNews, EventSubject } from '../events/event-object.ts';
 
 /** Dependencies of every write of a status. */
 export type StatusWrites = {
-  client: Pick<KubeClient, 'request'>;
-  fence: WriteFence;
+  requests: LeaderRequests;
   record: (news: EventNews) => void;
   clock: Clock;
   logger: Logger;
@@ -58,8 +58,8 @@ export class StatusController<T extends KeptObject, S extends object> {
   #notBeforeMs = 0;
   #underWay: Promise<void> = Promise.resolve();
   #isBusy = false;
-  /** Writes under way, by uid. */
-  readonly #writing = new Map<string, Promise<unknown>>();
+  /** Uids of objects whose write is under way. */
+  readonly #writing = new Set<string>();
   /** When objects that could not be written are due again, and the delay since the last try, by uid. */
   readonly #failed = new Map<string, { dueMs: number; delayMs: number }>();
   /** Whether the current failures were logged. */
@@ -77,16 +77,11 @@ export class StatusController<T extends KeptObject, S extends object> {
     return this.#underWay;
   }
 
-  /** Resolves when no request is under way. */
-  async settled(): Promise<void> {
-    await Promise.all([this.#underWay, ...this.#writing.values()]);
-  }
-
   async #tick(): Promise<void> {
     const { kind } = this.#options;
-    const { clock, fence, logger } = this.#options.writes;
+    const { clock, requests, logger } = this.#options.writes;
     const startedMs = clock.monotonic();
-    if (startedMs < this.#notBeforeMs || fence.remainingMs() <= 0) return;
+    if (startedMs < this.#notBeforeMs || !requests.mayBegin) return;
     this.#isBusy = true;
     try {
       const due = this.#look();
@@ -104,7 +99,7 @@ export class StatusController<T extends KeptObject, S extends object> {
     const { promise: late, resolve } = Promise.withResolvers<true>();
     const cancel = this.#options.writes.clock.after(SLOW_MS, () => resolve(true));
     const ended = write.finally(() => this.#writing.delete(uid)).then(() => false);
-    this.#writing.set(uid, ended);
+    this.#writing.add(uid);
     const isSlow = await Promise.race([ended, late]);
     cancel();
     return isSlow;
@@ -140,18 +135,17 @@ export class StatusController<T extends KeptObject, S extends object> {
 
   async #write(object: T, status: S): Promise<void> {
     const { path, kind, objects } = this.#options;
-    const { client, fence, clock, logger } = this.#options.writes;
+    const { requests, clock, logger } = this.#options.writes;
     const { uid, name } = object;
-    const timeoutMs = Math.min(TIMEOUT_MS, fence.remainingMs());
-    if (timeoutMs <= 0) return;
+    if (!requests.mayBegin) return;
     try {
-      await client.request({
+      await requests.request({
         method: 'PATCH',
         path: path(object),
         query: { fieldManager: FIELD_MANAGER },
         body: { metadata: { uid }, status },
         contentType: 'application/merge-patch+json',
-        timeoutMs,
+        timeoutMs: TIMEOUT_MS,
       });
       this.#failed.delete(uid);
       objects.noteStatus(object, status);
