@@ -122,7 +122,7 @@ test('Events, all of which are listed', () => {
       ),
     )
     .flatMap(({ text }) => [
-      ...text.matchAll(/(?:type: '(?:Normal|Warning)', |^ {4})reason: '([A-Z][A-Za-z]+)'/gm),
+      ...text.matchAll(/(?:type: '(?:Normal|Warning)',\s+|^ {4})reason: '([A-Z][A-Za-z]+)'/gm),
       ...text.matchAll(/const reason = .* \? '([A-Z][A-Za-z]+)' : OTHER_POOL/g),
     ])
     .map(([, reason = '']) => reason);

@@ -263,7 +263,7 @@ export class Replica {
     const subscribers: Subscribers = {
       ...NO_SUBSCRIBERS,
       changed: look,
-      forget: look,
+      gone: look,
       restart,
     };
     this.#fleet = fleet;

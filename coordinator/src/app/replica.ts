@@ -131,7 +131,7 @@ export async function createReplica(context: ReplicaContext) {
     ledger.look(node);
     news.look(node);
   });
-  const { record, announcer, subscribers } = createSubscribers({
+  const { record, subscribers } = createSubscribers({
     config,
     environment,
     client,
@@ -210,6 +210,7 @@ export async function createReplica(context: ReplicaContext) {
     changes,
     skipped,
     subscribers,
+    services,
     ownersChanged: () => ownersChanged(),
     mayDecide,
     historyWentBack: () => watches.relist(HISTORY_SETTLES_MS),
@@ -308,7 +309,6 @@ export async function createReplica(context: ReplicaContext) {
       controller.tick();
       for (const node of scheduling?.hintsDue() ?? []) hint(node);
       for (const status of statuses) void status.tick();
-      announcer.guards(fleet.term, evaluator.guards());
     },
     /** Resolves when nothing is under way that only a leader may do. */
     settled: () => Promise.all([writer.settled(), requests.settled()]),

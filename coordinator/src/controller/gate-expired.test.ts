@@ -15,7 +15,9 @@ test('a gate that opened since its time was over says what was missing, also on 
   const { controller, fleet, clock, pass, evaluated } = stage({
     services: () => [GPU],
     startupGate: { requires: ['gpu'], maxWaitMs: 600_000 },
-    subscribers: { gateOpened: (_node, missing) => told.push(missing) },
+    subscribers: {
+      happened: (all) => told.push(...all.flatMap((each) => (each.kind === 'gate-opened' ? [each.missing] : []))),
+    },
   });
   const metadata = { name: 'n', uid: 'u', creationTimestamp: new Date(clock.now()).toISOString() };
   const taints = [{ key: STARTUP_TAINT, value: '', effect: 'NoSchedule' }];

@@ -105,7 +105,7 @@ describe('a label that a pool asked for', () => {
 
   function pooled(change: object = {}) {
     const looked: string[] = [];
-    const subscribers = { changed: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
+    const subscribers = { changed: (name: string) => looked.push(name) };
     const staged = stage({ subscribers, ...change } as never);
     const { fleet, evaluator, controller } = staged;
     listPoolLabels(fleet, [set('gold', { tier: 'gold' }), set('silver', {})]);
@@ -257,7 +257,7 @@ describe('agents that were replaced, and no longer see a service whose pods are 
 
   function replaced() {
     const looked: string[] = [];
-    const subscribers = { changed: (name: string) => looked.push(name), forget: () => {}, restart: () => {} };
+    const subscribers = { changed: (name: string) => looked.push(name) };
     const staged = stage({ subscribers } as never);
     const { fleet, evaluated, addNode, servicePod, agentPod } = staged;
     let sequence = 0;
@@ -329,7 +329,9 @@ describe('a service that comes and goes', () => {
     const staged = stage({
       subscribers: {
         changed: (name) => looked.push(name),
-        heldBack: ({ name }, service) => told.push(`${name} ${service.name}`),
+        happened: (all) => {
+          for (const each of all) if (each.kind === 'held-back') told.push(`${each.node.name} ${each.service.name}`);
+        },
       },
     });
     const { addNode, servicePod, agentPod, report } = staged;

@@ -29,16 +29,9 @@ type AgentPod = { uid: string; node?: string; ready?: boolean; ageSeconds?: numb
 /** Subscribers that ignore everything. */
 export const NO_SUBSCRIBERS: Subscribers = {
   changed: () => {},
-  forget: () => {},
+  gone: () => {},
   restart: () => {},
-  sees: () => {},
-  shows: () => {},
-  heldBack: () => {},
-  late: () => {},
-  gateOpened: () => {},
-  gateWaits: () => {},
-  contested: () => {},
-  leftAlone: () => {},
+  happened: () => {},
 };
 
 type Change = Partial<

@@ -5,6 +5,7 @@ import { WhatIf } from '../decide/what-if.ts';
 import { registryOf } from '../model/keys/key-registry.test-fixtures.ts';
 import { podsCheck, probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import { stage } from './node-controller.test-fixtures.ts';
+import type { Transition } from './transitions.ts';
 
 /** As a Node notes that the taint of a service went from it. */
 
@@ -37,8 +38,8 @@ test('what is remembered of a node goes with its uid, and with the term', () => 
 test('nothing is evaluated or planned before it may be decided', () => {
   let may = false;
   const seen: string[] = [];
-  const announcer = { sees: (_: unknown, { name }: { name: string }) => seen.push(name) };
-  const { controller, addNode, report, agentPod } = stage({ mayDecide: () => may, subscribers: announcer } as never);
+  const subscribers = { changed: (name: string) => seen.push(name) };
+  const { controller, addNode, report, agentPod } = stage({ mayDecide: () => may, subscribers });
   addNode('n');
   agentPod({ uid: 'a' });
   report('a', { ready: false });
@@ -52,7 +53,8 @@ test('nothing is evaluated or planned before it may be decided', () => {
 test('of the keys that are skipped, conditions of others are announced, and the node is looked at again', () => {
   const told: unknown[] = [];
   const subscribers = {
-    leftAlone: (_node: unknown, keys: readonly { key: string }[]) => told.push(keys.map(({ key }) => key)),
+    happened: (all: readonly Transition[]) =>
+      told.push(all.flatMap((each) => (each.kind === 'left-alone' ? [each.key.key] : []))),
     changed: (name: string) => told.push(name),
   };
   const { controller, addNode } = stage({ subscribers });
@@ -103,7 +105,7 @@ test('what would become of a node without a service can be asked: its label, whi
 
 test('a node is looked at as soon as what others know of it has changed', () => {
   const told: string[] = [];
-  const subscribers = { changed: (name: string) => told.push(name), forget: () => {}, restart: () => {} };
+  const subscribers = { changed: (name: string) => told.push(name) };
   const { controller, addNode } = stage({ subscribers });
   addNode('n');
   addNode('other');
@@ -116,7 +118,7 @@ test('a node that is gone is forgotten by those who follow, and a term that begi
   const told: string[] = [];
   const subscribers = {
     changed: (name: string) => told.push(`look ${name}`),
-    forget: (name: string) => told.push(`forget ${name}`),
+    gone: (name: string) => told.push(`forget ${name}`),
     restart: () => told.push('restart'),
   };
   const { controller, fleet, addNode } = stage({ subscribers });
@@ -184,8 +186,6 @@ test('a label that is left to another writer is skipped without a write, and sub
   const pending: (boolean | undefined)[] = [];
   const subscribers = {
     changed: (name: string) => pending.push(isPending(name)),
-    forget: () => {},
-    restart: () => {},
   };
   let remainingMs = 0;
   const isPending = (name: string) => {
@@ -213,7 +213,7 @@ test('a label that is left to another writer is skipped without a write, and sub
 
 test('once the pods of a namespace are listed, every node is evaluated', () => {
   const told: string[] = [];
-  const subscribers = { changed: (name: string) => told.push(`look ${name}`), forget: () => {}, restart: () => {} };
+  const subscribers = { changed: (name: string) => told.push(`look ${name}`) };
   const { fleet, addNode } = stage({ subscribers: subscribers });
   addNode('n');
   told.length = 0;

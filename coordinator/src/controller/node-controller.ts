@@ -11,17 +11,20 @@ import type { ContestedKey, NodePlan, SkippedKey } from '../decide/intent/plan.t
 import { ruleOf } from '../decide/labelers/implied-labels.ts';
 import { labelsOfPool } from '../decide/labelers/pool-labels.ts';
 import { isOlderVersion, type Node } from '../kube/objects.ts';
+import type { Service } from '../model/services.ts';
 import type { Fleet, FleetListener } from '../state/fleet.ts';
 import type { WriteHandler } from '../write/node-turn.ts';
 import type { SkippedKeys } from '../write/skipped-keys.ts';
 import type { WriteQueue } from '../write/write-queue.ts';
 import type { Subscribers } from './subscribers.ts';
+import { type Transition, Transitions } from './transitions.ts';
 
 export type NodeControllerOptions = {
   fleet: Fleet;
   evaluator: Evaluator;
   skipped: SkippedKeys;
   subscribers: Subscribers;
+  services: () => readonly Service[];
   writer: WriteQueue<PreparedPlan>;
   /** Gets what each write changed. */
   changes: ChangeLog;
@@ -44,6 +47,7 @@ export type PreparedPlan = NodePlan & { decision: Decision };
  */
 export class NodeController implements FleetListener, WriteHandler<PreparedPlan> {
   readonly #options: NodeControllerOptions;
+  readonly #transitions: Transitions;
   /** Nodes that changed in one moment with more others than can be observed in it. */
   readonly #unobserved = new Set<string>();
   /** The time that observing may take until the loop goes on. */
@@ -52,6 +56,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
 
   constructor(options: NodeControllerOptions) {
     this.#options = options;
+    this.#transitions = new Transitions(options.services);
     options.fleet.onChange(this);
     options.writer.serve(this);
   }
@@ -87,7 +92,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
 
   /** The Node is gone. A Node that comes later under the same name is another one. */
   gone(name: string): void {
-    this.#options.subscribers.forget(name);
+    this.#options.subscribers.gone(name);
     this.#options.evaluator.forget(name);
     this.#options.writer.forget(name);
     this.#unobserved.delete(name);
@@ -121,14 +126,16 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     for (const node of released) this.changed(node, false);
     for (const node of waited) this.#options.writer.add(node);
     for (const node of evaluator.takeWaiting()) this.changed(node, false);
+    this.#tell(this.#transitions.guards(fleet.term, evaluator.guards()));
   }
 
   /** A node has waited for long at the startup gate: it is opened, or people are told for what it waits on. */
   #waitsLong(name: string, isOver: boolean): void {
-    const { evaluator, subscribers, writer } = this.#options;
+    const { evaluator, writer } = this.#options;
     const decision = evaluator.decide(name);
     const gate = decision?.intent.get(entryKey({ kind: 'taint', key: STARTUP_TAINT }));
-    if (decision && gate?.stance === 'keep') subscribers.gateWaits(decision.evaluated, gate.missing ?? [], isOver);
+    if (decision && gate?.stance === 'keep')
+      this.#tell([{ kind: 'gate-waits', node: decision.evaluated, missing: gate.missing ?? [], isOver }]);
     writer.add(name);
   }
 
@@ -163,10 +170,16 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const observation = evaluator.observe(name);
     if (!observation) return;
     const { record, node, evaluated } = observation.evaluation;
-    subscribers.sees(record, node, evaluated);
-    for (const service of observation.heldBack) subscribers.heldBack(evaluated, service);
-    for (const service of observation.late) subscribers.late(evaluated, service);
+    this.#transitions.firstSeen(record, node, evaluated);
+    this.#tell([
+      ...observation.heldBack.map((service): Transition => ({ kind: 'held-back', node: evaluated, service })),
+      ...observation.late.map((service): Transition => ({ kind: 'late', node: evaluated, service })),
+    ]);
     subscribers.changed(name);
+  }
+
+  #tell(transitions: readonly Transition[]): void {
+    if (transitions.length > 0) this.#options.subscribers.happened(transitions);
   }
 
   #configured(objects: readonly string[]): void {
@@ -206,7 +219,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
 
   /** Takes the answer to a write, and tells what it changed, and why. */
   written(written: Node, { decision }: PreparedPlan): void {
-    const { fleet, evaluator, subscribers, clock, logger } = this.#options;
+    const { fleet, evaluator, clock, logger } = this.#options;
     const { record, node: before, evaluated, intent } = decision;
     const answer = fleet.observe(written);
     evaluator.wrote(decision, answer);
@@ -221,14 +234,17 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const changes = changesBetween(before, after, intent);
     this.#options.changes.add(record, changes, clock.now());
     if (changes.length > 0) logger.info({ node: before.name, changes }, 'Changed a node');
-    subscribers.shows(record, after, evaluated);
     const opened = changes.find(({ kind, key, to }) => kind === 'taint' && key === STARTUP_TAINT && to === undefined);
-    if (opened) subscribers.gateOpened(evaluated, intent.get(entryKey(opened))?.missing ?? []);
+    const missing = (opened && intent.get(entryKey(opened))?.missing) ?? [];
+    this.#tell([
+      ...this.#transitions.shown(record, after, evaluated),
+      ...(opened ? [{ kind: 'gate-opened' as const, node: evaluated, missing }] : []),
+    ]);
   }
 
   contested(name: string, keys: readonly ContestedKey[]): void {
     const node = this.#options.fleet.node(name);
-    if (node) this.#options.subscribers.contested(node, keys);
+    if (node) this.#tell(keys.map((key) => ({ kind: 'contested', node, key })));
   }
 
   /** Keys are skipped, and no write follows. */
@@ -236,7 +252,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     const { fleet, subscribers } = this.#options;
     const node = fleet.node(name);
     const conditions = keys.filter(({ kind, cause }) => kind === 'condition' && cause === 'foreign');
-    if (node && conditions.length > 0) subscribers.leftAlone(node, conditions);
+    if (node) this.#tell(conditions.map((key) => ({ kind: 'left-alone', node, key })));
     subscribers.changed(name);
   }
 }

@@ -14,7 +14,7 @@ const SERVICE = serviceOf('a', {
 });
 
 test('the time that a service with a taint alone took to be ready on a new node is measured', async () => {
-  const { announcer, metric } = announced([SERVICE]);
+  const { announcer, transitions, metric } = announced([SERVICE]);
   const record = nodeRecord('n', 'u', { isNew: true });
   const at = (state: 'ready' | 'not-ready', taints: object[]) => {
     const node = observeNode(
@@ -25,9 +25,9 @@ test('the time that a service with a taint alone took to be ready on a new node 
     const readiness = new Map([['a', { state, reason: 'because', cause: 'evidence' as const, sinceMs: 0 }]]);
     return [node, { ...snapshot(), readiness, ageMs: 0 }] as const;
   };
-  announcer.sees(record, ...at('not-ready', []));
-  announcer.shows(record, ...at('not-ready', [TAINT]));
-  announcer.shows(record, ...at('ready', []));
+  transitions.firstSeen(record, ...at('not-ready', []));
+  announcer.happened(transitions.shown(record, ...at('not-ready', [TAINT])));
+  announcer.happened(transitions.shown(record, ...at('ready', [])));
   expect(await metric('rollcall_coordinator_service_startup_seconds')).toContain(
     'rollcall_coordinator_service_startup_seconds_count{service="a"} 1',
   );

@@ -1,5 +1,6 @@
 import { Registry } from '@rollcall/common/metrics.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import { Transitions } from '../controller/transitions.ts';
 import { snapshot, WS_DAEMON_SERVICE } from '../decide/readiness/readiness.test-fixtures.ts';
 import type { ServiceVerdict } from '../decide/readiness/verdict.ts';
 import { createIntern } from '../state/intern.ts';
@@ -39,6 +40,7 @@ export function announced(services = [WS_DAEMON_SERVICE]) {
     withheld: (service, namesMax) => `${namesMax} nodes wait for ${service}`,
     clock,
   });
+  const transitions = new Transitions(() => services);
   const record = nodeRecord();
   /** The Node as it is shown, and what the evidence says. */
   const nodeAndEvidence = (
@@ -57,13 +59,14 @@ export function announced(services = [WS_DAEMON_SERVICE]) {
     label: string | undefined,
     state: ServiceVerdict['state'],
     more: { at?: typeof record; pods?: readonly ObservedPod[] } = {},
-  ) => announcer.shows(more.at ?? record, ...nodeAndEvidence(label, state, more.pods));
+  ) => announcer.happened(transitions.shown(more.at ?? record, ...nodeAndEvidence(label, state, more.pods)));
   const sees = (label: string | undefined, state: ServiceVerdict['state']) =>
-    announcer.sees(record, ...nodeAndEvidence(label, state));
+    transitions.firstSeen(record, ...nodeAndEvidence(label, state));
+  const guards = (...of: Parameters<Transitions['guards']>) => announcer.happened(transitions.guards(...of));
   /** The lines of a metric. */
   const metric = async (name: string) => {
     const text = await registry.getSingleMetricAsString(name);
     return text.split('\n').filter((line) => !line.startsWith('#') && line !== '');
   };
-  return { announcer, clock, news, events, gates, shows, sees, metric };
+  return { announcer, transitions, clock, news, events, gates, guards, shows, sees, metric };
 }

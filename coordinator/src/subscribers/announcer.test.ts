@@ -53,10 +53,10 @@ test('a label that goes for another reason than readiness is no news', () => {
 });
 
 test('a new term begins with what it finds', () => {
-  const { announcer, news, shows } = announced();
-  announcer.guards(newTerm(), [FLEET]);
+  const { guards, news, shows } = announced();
+  guards(newTerm(), [FLEET]);
   shows('true', 'ready');
-  announcer.guards(newTerm(), []);
+  guards(newTerm(), []);
   shows(undefined, 'not-ready', { at: nodeRecord() });
   expect(news).toEqual([
     'GuardActive: A guard is active (agents): most agents are silent at once (fleet), so silence removes nothing from 3 nodes',
@@ -132,7 +132,13 @@ test('a service that is late is an Event and is counted', async () => {
   const readiness = new Map([
     ['ws-daemon', { state: 'not-ready' as const, reason: 'no pod', cause: 'evidence' as const, sinceMs: 0 }],
   ]);
-  announcer.late({ ...snapshot(), readiness, ageMs: 0 }, { ...WS_DAEMON_SERVICE, startupDeadlineMs: 90_000 });
+  announcer.happened([
+    {
+      kind: 'late',
+      node: { ...snapshot(), readiness, ageMs: 0 },
+      service: { ...WS_DAEMON_SERVICE, startupDeadlineMs: 90_000 },
+    },
+  ]);
   expect(events).toEqual([
     {
       subject: NODE,
@@ -169,7 +175,13 @@ test('a pod that started in the future by this clock took no time', async () => 
 
 test('a service that is held back becomes an Event of its Node', () => {
   const { announcer, events } = announced();
-  announcer.heldBack(snapshot(), WS_DAEMON_SERVICE);
+  announcer.happened([
+    {
+      kind: 'held-back',
+      node: { ...snapshot(), readiness: new Map(), ageMs: 0 },
+      service: WS_DAEMON_SERVICE,
+    },
+  ]);
   expect(events).toEqual([
     {
       subject: NODE,
@@ -182,8 +194,13 @@ test('a service that is held back becomes an Event of its Node', () => {
 
 test('each key that another client changes back or owns becomes an Event of its Node', () => {
   const { announcer, news, events } = announced();
-  announcer.contested(nodeWith({}), [{ kind: 'label', key: 'tier', wanted: 'true', rival: 'kubectl' }]);
-  announcer.leftAlone(nodeWith({}), [{ kind: 'label', key: 'zone', message: 'owned by terraform' }]);
+  const node = nodeWith({});
+  const tier = { kind: 'label', key: 'tier', wanted: 'true', rival: 'kubectl' } as const;
+  const zone = { kind: 'label', key: 'zone', message: 'owned by terraform' } as const;
+  announcer.happened([
+    { kind: 'contested', node, key: tier },
+    { kind: 'left-alone', node, key: zone },
+  ]);
   expect(news).toEqual([
     'KeyContested: kubectl keeps changing the label tier: rollcall writes it less and less often',
     'KeyContested: rollcall does not write the label zone: it is owned by terraform',
@@ -196,14 +213,14 @@ test('each key that another client changes back or owns becomes an Event of its 
 
 test('a startup gate that opened because nothing is missing is only counted', () => {
   const { announcer, news, gates } = announced();
-  announcer.gateOpened(snapshot(), []);
+  announcer.happened([{ kind: 'gate-opened', node: snapshot(), missing: [] }]);
   expect({ news, gates }).toEqual({ news: [], gates: ['complete'] });
 });
 
 test('a startup gate that opened without something becomes an Event of its Node, with what is missing', () => {
   const { announcer, events, gates } = announced();
-  announcer.gateOpened(snapshot(), ['accelerators/edgetpu']);
-  announcer.gateOpened(snapshot(), ['a', 'b']);
+  announcer.happened([{ kind: 'gate-opened', node: snapshot(), missing: ['accelerators/edgetpu'] }]);
+  announcer.happened([{ kind: 'gate-opened', node: snapshot(), missing: ['a', 'b'] }]);
   const told = { subject: NODE, type: 'Warning', reason: 'StartupGateExpired' };
   const message = 'Removed the startup taint after the maximum wait time, without';
   expect(events).toEqual([
@@ -215,8 +232,9 @@ test('a startup gate that opened without something becomes an Event of its Node,
 
 test('a node that waits long at the startup gate becomes an Event, and is counted if it stays closed', () => {
   const { announcer, news, gates } = announced();
-  announcer.gateWaits(snapshot(), ['system/a (ImagePullBackOff)', 'tier'], false);
-  announcer.gateWaits(snapshot(), ['tier'], true);
+  const waits = { kind: 'gate-waits', node: snapshot() } as const;
+  announcer.happened([{ ...waits, missing: ['system/a (ImagePullBackOff)', 'tier'], isOver: false }]);
+  announcer.happened([{ ...waits, missing: ['tier'], isOver: true }]);
   expect(news).toEqual([
     'StartupGateWaiting: The startup taint has kept pods away for half of its maximum time, or longer: the node waits for system/a (ImagePullBackOff), tier',
     'StartupGateWaiting: The startup taint has kept pods away for longer than it should: the node waits for tier',
@@ -234,7 +252,8 @@ test('a gate that opens tells how long each DaemonSet took, of at most 200', asy
     ...{ uid, namespace: 'system', name: uid, node: 'n', createdAtSeconds: 100, readySinceSeconds: 130 },
   }));
   const node = { ...snapshot(), createdAtMs: 100_000 };
-  announcer.gateOpened({ ...node, onDemand: { ...node.onDemand, daemonSets, daemonPods } }, []);
+  const opened = { ...node, onDemand: { ...node.onDemand, daemonSets, daemonPods } };
+  announcer.happened([{ kind: 'gate-opened', node: opened, missing: [] }]);
   const lines = await metric('rollcall_coordinator_startup_gate_daemon_set_seconds');
   const sumOf = (name: string) => lines.find((line) => line.includes(`_sum{daemon_set="${name}"}`))?.split(' ')[1];
   const found = ['system/d-0', 'system/d-199', 'system/d-200', 'others'].map(sumOf);
@@ -245,11 +264,11 @@ const FLEET = { subject: 'agents', of: 'fleet', nodes: 3 } as const;
 const TIER = { subject: 'configuration', of: 'tier', nodes: 20 } as const;
 
 test('each guard is told once when it begins, and once when it ends', () => {
-  const { announcer, events } = announced();
+  const { guards, events } = announced();
   const term = newTerm();
   for (const active of [[FLEET], [FLEET, TIER], [{ ...TIER, nodes: 5 }], []]) {
-    announcer.guards(term, active);
-    announcer.guards(term, active);
+    guards(term, active);
+    guards(term, active);
   }
   const told = (type: string, reason: string, message: unknown) => ({ subject: LEASE, type, reason, message });
   expect(events).toEqual([
@@ -266,10 +285,10 @@ test('each guard is told once when it begins, and once when it ends', () => {
 
 test('nodes that wait for a taint are named in an Event of its NodeService', () => {
   const origin = { kind: 'object', uid: 'u', generation: 1, createdAtMs: 0 } as const;
-  const { announcer, events } = announced([{ ...WS_DAEMON_SERVICE, name: 'driver', origin }]);
+  const { guards, events } = announced([{ ...WS_DAEMON_SERVICE, name: 'driver', origin }]);
   const term = newTerm();
-  announcer.guards(term, [{ subject: 'taint-budget', of: 'driver', nodes: 4 }]);
-  announcer.guards(term, []);
+  guards(term, [{ subject: 'taint-budget', of: 'driver', nodes: 4 }]);
+  guards(term, []);
   const subject = { apiVersion: 'rollcall.dev/v1alpha1', kind: 'NodeService', name: 'driver', uid: 'u' };
   expect(events).toMatchObject([
     {
@@ -283,8 +302,8 @@ test('nodes that wait for a taint are named in an Event of its NodeService', () 
 });
 
 test('a guard that holds in a new term is told again', () => {
-  const { announcer, news } = announced();
-  announcer.guards(newTerm(), [TIER]);
-  announcer.guards(newTerm(), [TIER]);
+  const { guards, news } = announced();
+  guards(newTerm(), [TIER]);
+  guards(newTerm(), [TIER]);
   expect(news).toHaveLength(2);
 });

@@ -31,16 +31,16 @@ async function notified(answer: Handler = ok, config: Partial<CoordinatorConfig>
   return { ...rig, receiver, pending };
 }
 
-test('what the announcer tells becomes an Event', async () => {
-  const { announcer, clock, requests } = started();
-  announcer.gateOpened(snapshot(), ['gpu']);
+test('what happened becomes an Event', async () => {
+  const { subscribers, clock, requests } = started();
+  subscribers.happened([{ kind: 'gate-opened', node: snapshot(), missing: ['gpu'] }]);
   await clock.advance(100);
   expect(requests).toEqual([EVENTS]);
 });
 
 test('in a dry run nothing becomes an Event', async () => {
-  const { announcer, clock, requests } = started({ dryRun: true });
-  announcer.gateOpened(snapshot(), ['gpu']);
+  const { subscribers, clock, requests } = started({ dryRun: true });
+  subscribers.happened([{ kind: 'gate-opened', node: snapshot(), missing: ['gpu'] }]);
   await clock.advance(100);
   expect(requests).toEqual([]);
 });
@@ -107,7 +107,7 @@ test('no pod goes because of a node that is not known any more', async () => {
   subscribers.changed('n');
   await clock.advance(20_000);
   fleet.nodeHandlers.onReplace([]);
-  subscribers.forget('n');
+  subscribers.gone('n');
   await clock.advance(10_000);
   expect(evicted()).toEqual([]);
   setNode({});
@@ -132,7 +132,7 @@ test('for a new leader a label is away from then on', async () => {
 test('others hear of every look, also at what is gone, and of every beginning', () => {
   const { subscribers, calls } = started();
   subscribers.changed('n');
-  subscribers.forget('n');
+  subscribers.gone('n');
   subscribers.restart();
   expect(calls).toEqual(['changed n', 'changed n', 'restart']);
 });
@@ -146,7 +146,7 @@ test('a receiver is told how a node is, and nothing of one that is not known', a
   expect(receiver.messages).toMatchObject([{ node: 'n', labelsAdded: { tier: 'a' } }]);
 });
 
-test.each(['restart', 'forget'] as const)('after a %s the receiver is told all of a node again', async (how) => {
+test.each(['restart', 'gone'] as const)('after a %s the receiver is told all of a node again', async (how) => {
   const { subscribers, clock, receiver, setNode } = await notified();
   setNode({ tier: 'a' });
   subscribers.changed('n');

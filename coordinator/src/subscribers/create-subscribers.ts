@@ -45,7 +45,6 @@ export type CreateSubscribersOptions = {
 export type CreatedSubscribers = {
   record: (news: EventNews) => void;
   subscribers: Subscribers;
-  announcer: Announcer;
 };
 
 /** Creates everything that reports or acts when a Node changed: Events, metrics, eviction, notification. */
@@ -116,7 +115,7 @@ export function createSubscribers(options: CreateSubscribersOptions): CreatedSub
       const node = fleet.node(name);
       if (node) for (const notifier of notifiers) notifier.offer(node);
     },
-    forget: (name) => {
+    gone: (name) => {
       onChanged(name);
       // The Node no longer exists: forget what is kept about it as well.
       evictor?.consider(name);
@@ -127,14 +126,7 @@ export function createSubscribers(options: CreateSubscribersOptions): CreatedSub
       evictor?.restart();
       for (const notifier of notifiers) notifier.clear();
     },
-    sees: (...seen) => announcer.sees(...seen),
-    shows: (...shown) => announcer.shows(...shown),
-    heldBack: (...held) => announcer.heldBack(...held),
-    late: (...late) => announcer.late(...late),
-    gateOpened: (...opened) => announcer.gateOpened(...opened),
-    gateWaits: (...waiting) => announcer.gateWaits(...waiting),
-    contested: (...contested) => announcer.contested(...contested),
-    leftAlone: (...left) => announcer.leftAlone(...left),
+    happened: (transitions) => announcer.happened(transitions),
   };
-  return { record, subscribers, announcer };
+  return { record, subscribers };
 }

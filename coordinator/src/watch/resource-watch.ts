@@ -8,7 +8,7 @@ import {
 } from '../kube/reflector.ts';
 
 /** Receives the objects of each part; a `Collection`, or what is like one. */
-export type WatchedStore<T> = {
+type WatchedStore<T> = {
   handlers(part: string): ResourceEventHandler<T>;
   /** Other objects of the part are watched from now on. */
   renew?(part: string): void;
