@@ -160,9 +160,7 @@ export class Replica {
       allowedConditions: [],
       agents: true,
       agentProbesPerSecond: PROBES_PER_SECOND,
-      impliedBy: (labels) =>
-        new Set([...rules().dependents(labels)].filter((key) => this.#owners.isOnNodes('label', key, 'rule:service'))),
-      claims: () => this.#owners,
+      impliedBy: (labels) => rules().dependents(labels),
       clock,
       logger: LOGGER,
     });
@@ -211,6 +209,7 @@ export class Replica {
     });
     const reserved = { forbiddenLabelDomains: [], poolsAllowedPrefixes: [], poolsRemovedLabels: [] };
     this.#owners = new LabelOwners({ fleet, reserved: reservedKeys(new KeyRegistry(config), reserved), rules });
+    serviceRegistry.setClaims(this.#owners);
     this.#files = rules;
     this.#ruleSet = rules();
     this.#keys = keys;

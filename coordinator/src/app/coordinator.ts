@@ -111,7 +111,7 @@ async function lead(context: ReplicaContext, replica: Replica, { tls }: Listener
   watches.relist(FRESH_LIST_MS);
   await until(() => watches.current(), clock, signal);
   if (signal.aborted || !leadershipState.leads()) return;
-  replica.ownersChanged();
+  replica.owners.changed();
   term.decide();
   fleet.markAll();
   if (keys.needsWholeNodes) return;
@@ -125,7 +125,7 @@ function run(
   { tls, beat }: Listeners,
 ): void {
   void replica.watches.run();
-  void replica.rules?.run(signal, replica.rulesChanged);
+  void replica.rules?.run(signal, () => replica.owners.rulesChanged());
   void tls?.run();
   every(clock, TICK_MS, signal, () => {
     const isDone = guarded(logger, 'tick', () => {

@@ -8,13 +8,11 @@ import { LabelOwners } from '../decide/label-owners.ts';
 import type { Budgeted, LabelerOptions } from '../decide/labelers/index.ts';
 import { reservedKeys } from '../decide/labelers/pool-keys.ts';
 import { openRules } from '../decide/rules/files/rule-directory.ts';
-import type { RuleSet } from '../decide/rules/rule-set.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { needs } from '../model/services.ts';
 import { Fleet } from '../state/fleet.ts';
 import { Holds } from '../state/holds/holds.ts';
 import { countByFreshness, registerFleetMetrics } from '../state/metrics.ts';
-import { type KeyClaims, NO_CLAIMS } from '../state/services/acceptance.ts';
 import { ChangedNodes } from '../subscribers/changed-nodes.ts';
 import { createSubscribers } from '../subscribers/create-subscribers.ts';
 import { Ledger } from '../subscribers/ledger/ledger.ts';
@@ -27,6 +25,7 @@ import { Watches } from '../watch/watches.ts';
 import { NodeWriter } from '../write/node-writer.ts';
 import { SkippedKeys } from '../write/skipped-keys.ts';
 import { WriteQueue } from '../write/write-queue.ts';
+import { Owners } from './owners.ts';
 import type { ReplicaContext } from './replica-context.ts';
 import { createServiceRegistry, followRegistryFacadeCa } from './service-registry.ts';
 import { fleetSettings, guardSettings, labelerSettings } from './settings.ts';
@@ -49,9 +48,7 @@ export async function createReplica(context: ReplicaContext) {
   // Whether flags, or whoever has it on Nodes, have the key of a built-in service is decided later.
   const reserved = new KeyRegistry({ ...config, watchedServices: [] });
   const rules = await openRules(config, { keys: reserved, clock, logger });
-  /** What others than NodeServices want is known with the fleet, which is made later. */
-  let claims: KeyClaims = NO_CLAIMS;
-  const serviceRegistry = createServiceRegistry(context, { rules, claims: () => claims });
+  const serviceRegistry = createServiceRegistry(context, rules);
   const followCa = followRegistryFacadeCa(context, serviceRegistry);
   followCa();
   const services = () => serviceRegistry.services();
@@ -71,7 +68,8 @@ export async function createReplica(context: ReplicaContext) {
     reserved: reservedKeys(reserved, config),
     rules: () => rules?.files,
   });
-  claims = labelOwners;
+  serviceRegistry.setClaims(labelOwners);
+  const owners = new Owners({ fleet, keys, labelOwners, serviceRegistry, rules });
 
   // Decisions, and their way to the API server.
   const labelerOptions: Omit<LabelerOptions, Budgeted> = {
@@ -180,6 +178,39 @@ export async function createReplica(context: ReplicaContext) {
     metrics: kubeMetrics,
   });
 
+  // The controller, and the ways up to it.
+  const controller = new NodeController({
+    fleet,
+    evaluator,
+    writer,
+    changes,
+    skipped,
+    subscribers,
+    services,
+    ownersChanged: () => owners.changed(),
+    mayDecide,
+    historyWentBack: () => watches.relist(HISTORY_SETTLES_MS),
+    clock,
+    logger,
+  });
+  serviceRegistry.onChange((uids) => {
+    watches.update();
+    owners.servicesChanged();
+    controller.servicesChanged(uids);
+  });
+  owners.onRules((before, after) => {
+    watches.update();
+    controller.rulesChanged(before, after);
+  });
+  holds.onChange({
+    nodeChanged: (node) => controller.changed(node, true),
+    known: () => fleet.markAll(),
+    changed: () => {
+      watches.update();
+      fleet.markAll();
+    },
+  });
+
   // Statuses of objects.
   const writes = { requests, record, clock, logger };
   const reservedOfPools = reservedKeys(keys, config);
@@ -200,60 +231,6 @@ export async function createReplica(context: ReplicaContext) {
     problemOf: problemOfHold,
   });
   const statuses = config.dryRun ? [] : [...poolStatus.controllers, serviceStatus, holdStatus];
-
-  // The controller, and the ways up to it.
-  let ownersChanged = () => {};
-  const controller = new NodeController({
-    fleet,
-    evaluator,
-    writer,
-    changes,
-    skipped,
-    subscribers,
-    services,
-    ownersChanged: () => ownersChanged(),
-    mayDecide,
-    historyWentBack: () => watches.relist(HISTORY_SETTLES_MS),
-    clock,
-    logger,
-  });
-  serviceRegistry.onChange((uids) => {
-    watches.update();
-    if (settleRules() && rules) takeRules(rules.ruleSet);
-    controller.servicesChanged(uids);
-  });
-  holds.onChange({
-    nodeChanged: (node) => controller.changed(node, true),
-    known: () => fleet.markAll(),
-    changed: () => {
-      watches.update();
-      fleet.markAll();
-    },
-  });
-  let ruleLabels = rules?.ruleSet.labels ?? new Map<string, string>();
-  const takeRules = (next: RuleSet) => {
-    watches.update();
-    controller.rulesChanged(ruleLabels, next.labels);
-    ruleLabels = next.labels;
-  };
-  /** Takes out of force what others have. Returns whether other rules are in force than before. */
-  const settleRules = (): boolean => {
-    keys.setOwners(labelOwners.owners());
-    const ownerOfLabel = (label: string) => keys.refusal('rule', 'label', label);
-    return rules?.refuse(labelOwners.refusedLines(services(), ownerOfLabel)) === true;
-  };
-  const rulesChanged = () => {
-    if (!rules) return;
-    serviceRegistry.judge();
-    settleRules();
-    takeRules(rules.ruleSet);
-  };
-  /** Decides anew who has which key, after what others want, or what is on Nodes, has changed. */
-  ownersChanged = () => {
-    serviceRegistry.judge();
-    if (settleRules() && rules) takeRules(rules.ruleSet);
-  };
-  let listedRevision = fleet.listedOrigins.revision;
 
   registerFleetMetrics(registry, {
     refusedPoolKeys: () => (leadershipState.leads() ? poolStatus.refusedKeys() : 0),
@@ -284,8 +261,7 @@ export async function createReplica(context: ReplicaContext) {
     }),
     holds,
     rules,
-    rulesChanged,
-    ownersChanged: () => ownersChanged(),
+    owners,
     scheduling,
     /** Every node's verdict and score for a pod, for people. */
     explainPod: async (pod: unknown, names: readonly string[]) =>
@@ -304,8 +280,7 @@ export async function createReplica(context: ReplicaContext) {
     followCa,
     /** Handles changes that only depend on time, while this replica decides. Call it once a second. */
     tick: () => {
-      if (fleet.listedOrigins.revision !== listedRevision) ownersChanged();
-      listedRevision = fleet.listedOrigins.revision;
+      owners.tick();
       controller.tick();
       for (const node of scheduling?.hintsDue() ?? []) hint(node);
       for (const status of statuses) void status.tick();

@@ -4,19 +4,13 @@ import type { RuleDirectory } from '../decide/rules/files/rule-directory.ts';
 import type { CoordinatorConfig } from '../model/config.ts';
 import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { gitpodServices } from '../model/services.ts';
-import type { KeyClaims } from '../state/services/acceptance.ts';
 import { ServiceRegistry } from '../state/services/service-registry.ts';
 import type { ReplicaContext } from './replica-context.ts';
-
-type Given = {
-  rules: RuleDirectory | undefined;
-  claims: () => KeyClaims;
-};
 
 /** The services that are in force, as the configuration and what is watched want it. */
 export function createServiceRegistry(
   { config, keys, clock, logger }: ReplicaContext,
-  { rules, claims }: Given,
+  rules: RuleDirectory | undefined,
 ): ServiceRegistry {
   return new ServiceRegistry({
     builtIn: config.watchedServices,
@@ -28,12 +22,7 @@ export function createServiceRegistry(
     allowedConditions: config.allowCondition,
     agents: config.agents,
     agentProbesPerSecond: config.agentProbesPerSecond,
-    // A rule that gives a label to no Node yet is a newcomer: it is refused instead.
-    impliedBy: (labels) =>
-      new Set(
-        [...(rules?.files.dependents(labels) ?? [])].filter((key) => claims().isOnNodes('label', key, 'rule:service')),
-      ),
-    claims,
+    impliedBy: (labels) => rules?.files.dependents(labels) ?? new Set(),
     clock,
     logger,
   });

@@ -31,7 +31,7 @@ const OPTIONS: AcceptanceOptions = {
   agents: true,
   agentProbesPerSecond: 1000,
   impliedBy: () => new Set(),
-  claims: () => NO_CLAIMS,
+  claims: NO_CLAIMS,
 };
 
 function* refusalsOf(...asked: Parameters<typeof acceptanceOf>): Generator<undefined, Refusals> {
@@ -380,7 +380,7 @@ describe('a key that several want', () => {
   /** `listed`: origins that Nodes list the label with. */
   const messageOf = (objects: readonly ObservedNodeService[], others: readonly Claimant[], listed: string[] = []) => {
     const isOnNodes = (_kind: string, _key: string, origin: string) => listed.includes(origin);
-    const claims = () => ({ claimantsOf: () => others, isOnNodes });
+    const claims = { claimantsOf: () => others, isOnNodes };
     return [...atOnce(refusalsOf(objects, { ...OPTIONS, claims }))].flatMap(([{ name }, refusal]) =>
       refusal ? [`${name}: ${refusal.message}`] : [],
     );
@@ -426,7 +426,7 @@ describe('a key of a built-in service', () => {
   const judged = (of: 'label' | 'taint', listed: string[], others: readonly Claimant[] = []) => {
     const isOnNodes = (kind: string, key: string, origin: string) =>
       kind === of && key === keys[of].key && listed.includes(origin);
-    const claims = () => ({ claimantsOf: ({ kind }: { kind: string }) => (kind === of ? others : []), isOnNodes });
+    const claims = { claimantsOf: ({ kind }: { kind: string }) => (kind === of ? others : []), isOnNodes };
     const { refusals, builtIn } = atOnce(acceptanceOf([wanting[of]], { ...OPTIONS, claims }));
     const { label, taint } = builtIn.services[0]?.publish ?? {};
     const problem = builtIn.refusals.get(GITPOD.name)?.message;

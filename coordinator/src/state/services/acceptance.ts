@@ -156,9 +156,9 @@ export type AcceptanceOptions = {
   /** Probes that the agent of one node may make in a second. */
   agentProbesPerSecond: number;
   /** Labels that rules imply where these are there. */
-  impliedBy: (labels: readonly string[]) => ReadonlySet<string>;
+  impliedBy: ImpliedBy;
   /** Who else wants the keys, and who has them on Nodes. */
-  claims: () => KeyClaims;
+  claims: KeyClaims;
 };
 
 /** The maximum length of the part of a label's key after the slash. */
@@ -181,7 +181,7 @@ export function* acceptanceOf(
   objects: readonly ObservedNodeService[],
   options: AcceptanceOptions,
 ): Generator<undefined, Acceptance> {
-  const claims = options.claims();
+  const { claims } = options;
   const services = [...options.builtIn, ...objects.map(({ service }) => service)];
   const wanting = Map.groupBy(
     services.flatMap((service) => publishedKeys(service).map((key) => ({ id: idOf(key), service }))),

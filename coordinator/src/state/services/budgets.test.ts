@@ -22,7 +22,7 @@ const OPTIONS: AcceptanceOptions = {
   agents: true,
   agentProbesPerSecond: 50,
   impliedBy: () => new Set(),
-  claims: () => NO_CLAIMS,
+  claims: NO_CLAIMS,
 };
 
 const uidOf = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;

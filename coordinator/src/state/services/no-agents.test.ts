@@ -26,7 +26,7 @@ function refusalOf(check: object, agents: boolean): string | undefined {
   const options = {
     ...{ builtIn: [], keys: registryOf({ watchedServices: [] }), allowedPrefixes: [], allowedConditions: [], agents },
     ...{ allowNoExecute: false, conditions: true, agentProbesPerSecond: 1000 },
-    ...{ impliedBy: () => new Set<string>(), claims: () => NO_CLAIMS },
+    ...{ impliedBy: () => new Set<string>(), claims: NO_CLAIMS },
   };
   function* judged() {
     return (yield* acceptanceOf([object], options)).refusals.get(object)?.reason;

@@ -3,7 +3,6 @@ import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import type { NodeService } from '../../kube/objects.ts';
 import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import type { Service } from '../../model/services.ts';
-import { NO_CLAIMS } from './acceptance.ts';
 import { type ObservedNodeService, observeNodeService } from './node-service.ts';
 import { ServiceRegistry } from './service-registry.ts';
 
@@ -42,7 +41,6 @@ export function stage(builtIn: readonly Service[] = []) {
     agents: true,
     agentProbesPerSecond: 50,
     impliedBy: () => new Set(),
-    claims: () => NO_CLAIMS,
     clock,
     logger: silentLogger(),
   });

@@ -7,11 +7,18 @@ import { atOnce, Slices } from '@rollcall/common/slices.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import type { Service } from '../../model/services.ts';
 import { Collection } from '../collection.ts';
-import { type Acceptance, type AcceptanceOptions, acceptanceOf, type Refusals } from './acceptance.ts';
+import {
+  type Acceptance,
+  type AcceptanceOptions,
+  acceptanceOf,
+  type KeyClaims,
+  NO_CLAIMS,
+  type Refusals,
+} from './acceptance.ts';
 import type { Refusal } from './budgets.ts';
 import type { ObservedNodeService } from './node-service.ts';
 
-export type ServiceRegistryOptions = Omit<AcceptanceOptions, 'keys'> & {
+export type ServiceRegistryOptions = Omit<AcceptanceOptions, 'keys' | 'claims'> & {
   /** Gets the keys of the services that are in force. */
   keys: KeyRegistry;
   /** Who decides about keys, the NodeServices apart. */
@@ -48,6 +55,7 @@ export class ServiceRegistry {
   /** Inputs changed since the judgement that is under way began. */
   #due: { always: boolean } | undefined;
   #uids: ReadonlySet<string> = new Set();
+  #claims = NO_CLAIMS;
   #onChange: ServiceRegistryListener = () => {};
 
   constructor(options: ServiceRegistryOptions) {
@@ -68,6 +76,11 @@ export class ServiceRegistry {
   setBuiltIn(builtIn: readonly Service[]): void {
     this.#options = { ...this.#options, builtIn };
     this.judge(true);
+  }
+
+  /** Sets what others than NodeServices want, and have on Nodes. Until it is called, they want nothing. */
+  setClaims(claims: KeyClaims): void {
+    this.#claims = claims;
   }
 
   /** From now on this listener hears of every change. */
@@ -149,10 +162,20 @@ export class ServiceRegistry {
     }
   }
 
+  #acceptanceOf(objects: readonly ObservedNodeService[]): Generator<undefined, Acceptance> {
+    const { otherKeys: keys } = this.#options;
+    const claims = this.#claims;
+    // A rule that gives a label to no Node yet is a newcomer: it is refused instead.
+    const isGiven = (label: string) => claims.isOnNodes('label', label, 'rule:service');
+    const impliedBy: AcceptanceOptions['impliedBy'] = (labels) =>
+      new Set([...this.#options.impliedBy(labels)].filter(isGiven));
+    return acceptanceOf(objects, { ...this.#options, keys, claims, impliedBy });
+  }
+
   *#judgeInSteps(always: boolean): Generator<undefined, void> {
-    const { otherKeys, logger } = this.#options;
+    const { logger } = this.#options;
     const [objects, listed] = [this.objects(), this.#listed];
-    const { refusals, builtIn } = yield* acceptanceOf(objects, { ...this.#options, keys: otherKeys });
+    const { refusals, builtIn } = yield* this.#acceptanceOf(objects);
     this.#refusals = refusals;
     this.#judged = listed;
     const uids = new Set(objects.map(({ uid }) => uid));
@@ -193,8 +216,7 @@ export class ServiceRegistry {
       const before = proposed.get(object.name);
       proposed.set(object.name, before ? inPlaceOf(before, object) : object);
     }
-    const { otherKeys } = this.#options;
-    const found = yield* acceptanceOf([...proposed.values()], { ...this.#options, keys: otherKeys });
+    const found = yield* this.#acceptanceOf([...proposed.values()]);
     const accepted = [...proposed.values()].filter((object) => !found.refusals.get(object));
     const refusals = new Map(
       objects.flatMap(({ name }) => {
