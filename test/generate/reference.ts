@@ -4,7 +4,6 @@ import { CHECK_KINDS, PROBE_KINDS } from '@rollcall/common/checks/check-kinds.ts
 import { flagTable } from '@rollcall/common/config/help.ts';
 import { ERROR_CODES } from '@rollcall/common/error-codes.ts';
 import { createRegistry, type Registry } from '@rollcall/common/metrics.ts';
-import { registerCoordinatorMetrics } from '@rollcall/coordinator/app/metrics.ts';
 import type { KeyEntry } from '@rollcall/coordinator/model/keys/key-entry.ts';
 import { OWN_KEYS, serviceKeys } from '@rollcall/coordinator/model/keys/own-keys.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
@@ -13,6 +12,7 @@ import { PROMISES } from '../claims/promises.ts';
 import { numberIn } from '../claims/source.ts';
 import { VERSIONS } from '../versions/versions.ts';
 import { type GeneratedBlock, markdownTable } from './blocks.ts';
+import { registerCoordinatorMetrics } from './coordinator-metrics.ts';
 import { GRANTS, placeOf } from './manifests/accounts.ts';
 import { builtInServices } from './manifests/settings.ts';
 
