@@ -22,7 +22,7 @@ export const LONG: Readonly<Record<string, string>> = {
   'coordinator/src/ingest/report-schema.hostile.test.ts': 'random reports',
   'coordinator/src/ingest/second-opinion.test.ts': 'ten thousand tokens, each verified twice',
   'coordinator/src/kube/kubeconfig.hostile.test.ts': 'random kubeconfigs',
-  'coordinator/src/kube/lease-chaos.test.ts': 'random failures of replicas and the API server',
+  'coordinator/src/term/lease-chaos.test.ts': 'random failures of replicas and the API server',
   'coordinator/src/tls/stored-certificates.test.ts': 'the certificates of fifteen years',
   'packages/common/src/observability-server.hostile.test.ts': 'random bytes to the health listener',
   'test/fence-proof/fence-proof.test.ts': 'every pair of Nodes of a small scope, by the CEL of the API server',

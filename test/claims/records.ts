@@ -24,7 +24,7 @@ export const RECORDS: Claims = {
     `no more than ${grouped(constant(PACING, 'REPORTS_PER_SECOND_MAX'))} reports a second`,
   ],
   'packages/docs/design/0009-warm-replicas.md': [
-    `has not been renewed for ${seconds('coordinator/src/kube/lease.ts', 'SILENCE_MS')} s it answers`,
+    `has not been renewed for ${seconds('coordinator/src/term/lease.ts', 'SILENCE_MS')} s it answers`,
   ],
   'packages/docs/design/0016-own-api-client.md': [
     `An idle connection is closed after ${seconds('coordinator/src/kube/connection.ts', 'IDLE_SOCKET_MS')} s`,

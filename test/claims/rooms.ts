@@ -23,7 +23,7 @@ const refusedSeconds = seconds(ASIDE, 'REFUSED_FIRST_MS');
 const accepted = seconds(AUTH, 'ACCEPTED_MS') / 60;
 const REPORTER = 'agent/src/report/reporter.ts';
 const leavingSeconds = seconds(REPORTER, 'LEAVING_TIMEOUT_MS') * constant(REPORTER, 'LEAVING_ATTEMPTS_MAX');
-const lease = (name: string) => numberIn('coordinator/src/kube/election.ts', new RegExp(`${name}: ([0-9_]+)`)) / 1000;
+const lease = (name: string) => numberIn('coordinator/src/term/election.ts', new RegExp(`${name}: ([0-9_]+)`)) / 1000;
 
 /** Documents for a reader who works on a room or looks up a limit. */
 export const ROOMS: Claims = {
@@ -83,7 +83,7 @@ export const ROOMS: Claims = {
     `${grouped(constant(ASIDE, 'SKIPPED_PER_NODE_MAX'))} for each Node`,
     `at most ${constant('coordinator/src/write/refused-keys.ts', 'PROBES_MAX')} at a time`,
   ],
-  'coordinator/src/kube/README.md': [
+  'coordinator/src/term/README.md': [
     `a Lease of ${lease('leaseDurationMs')} s, renewed every ${lease('retryPeriodMs')} s`,
     `what is left of ${lease('renewDeadlineMs')} s since`,
   ],

@@ -16,9 +16,7 @@ import { reservedKeys } from '@rollcall/coordinator/decide/labelers/pool-keys.ts
 import { RuleSet } from '@rollcall/coordinator/decide/rules/rule-set.ts';
 import { WhatIf, type WhatIfOptions } from '@rollcall/coordinator/decide/what-if.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
-import { LEASE_TIMING } from '@rollcall/coordinator/kube/election.ts';
 import { LeaderRequests } from '@rollcall/coordinator/kube/leader-requests.ts';
-import { Leadership } from '@rollcall/coordinator/kube/leadership.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';
 import { KeyRegistry } from '@rollcall/coordinator/model/keys/key-registry.ts';
@@ -37,6 +35,8 @@ import type { ObservedNodeService } from '@rollcall/coordinator/state/services/n
 import { ServiceRegistry } from '@rollcall/coordinator/state/services/service-registry.ts';
 import { Evictor } from '@rollcall/coordinator/subscribers/eviction/evictor.ts';
 import { Ledger } from '@rollcall/coordinator/subscribers/ledger/ledger.ts';
+import { LEASE_TIMING } from '@rollcall/coordinator/term/election.ts';
+import { Leadership } from '@rollcall/coordinator/term/leadership.ts';
 import { NodeWriter } from '@rollcall/coordinator/write/node-writer.ts';
 import { SkippedKeys } from '@rollcall/coordinator/write/skipped-keys.ts';
 import { WriteQueue } from '@rollcall/coordinator/write/write-queue.ts';

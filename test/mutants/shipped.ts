@@ -67,7 +67,7 @@ export const SHIPPED: readonly ShippedDefect[] = [
     name: 'client-go-release',
     from: 'client-go: the Lease was freed while what the leader had begun was still under way',
     caughtBy: [
-      'coordinator/src/kube/lease.test.ts',
+      'coordinator/src/term/lease.test.ts',
       'hands over within half a second of a clean stop, once the writes under way have settled',
     ],
   },

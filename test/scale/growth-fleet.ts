@@ -6,13 +6,13 @@ import { FIELD_MANAGER, REGISTRY_FACADE, WS_DAEMON } from '@rollcall/common/well
 import { createReplica } from '@rollcall/coordinator/app/replica.ts';
 import { createReplicaContext } from '@rollcall/coordinator/app/replica-context.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
-import type { Election } from '@rollcall/coordinator/kube/election.ts';
 import type { Node, Pod } from '@rollcall/coordinator/kube/objects.ts';
 import { realDependencies } from '@rollcall/coordinator/kube/runtime-dependencies.ts';
 import { loadConfig, loadEnvironment } from '@rollcall/coordinator/model/config.ts';
 import { listPoolLabels } from '@rollcall/coordinator/state/fleet.test-fixtures.ts';
 import { observePod } from '@rollcall/coordinator/state/observed-pod.ts';
 import type { ObservedNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
+import type { Election } from '@rollcall/coordinator/term/election.ts';
 import { contentOf } from './fleet-agent.ts';
 import { nodeManifest, SERVICES_NAMESPACE, servicePod } from './fleet-objects.ts';
 

@@ -10,8 +10,8 @@ import { createReportHandler } from '@rollcall/coordinator/ingest/reports.ts';
 import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
 import { KubeStatusError } from '@rollcall/coordinator/kube/client.ts';
 import type { KubeClientOptions } from '@rollcall/coordinator/kube/https-client.ts';
-import { Machine, type MemoryServer, type Network } from '@rollcall/coordinator/kube/testing/machine.ts';
 import { type CoordinatorConfig, loadConfig } from '@rollcall/coordinator/model/config.ts';
+import { Machine, type MemoryServer, type Network } from '@rollcall/coordinator/term/testing/machine.ts';
 
 const LOGGER = silentLogger();
 const ENVIRONMENT = { ownNamespace: 'rollcall', podIp: undefined };

@@ -1,8 +1,8 @@
 import type { HttpAnswer } from '@rollcall/agent/report/http-post.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
-import type { Network } from '@rollcall/coordinator/kube/testing/machine.ts';
 import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';
+import type { Network } from '@rollcall/coordinator/term/testing/machine.ts';
 import type { NodeWrite } from '../model/api-server/nodes.ts';
 import { ownerId } from '../model/api-server/ownership.ts';
 import { ModelServer } from '../model/api-server/server.ts';

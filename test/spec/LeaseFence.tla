@@ -67,7 +67,7 @@ Remaining(c) == IF Fenced THEN (IF R - since[c] < T THEN R - since[c] ELSE T) EL
 OwnWrites(c) == {w \in writes : w.by = c}
 
 -----------------------------------------------------------------------------
-(* coordinator/src/kube/lease.ts *)
+(* coordinator/src/term/lease.ts *)
 
 Ask(c, kind) ==
   req' = [req EXCEPT ![c] = [phase |-> "sent", kind |-> kind, same |-> fresh[c], at |-> 0, slip |-> 0, parted |-> FALSE]]

@@ -8,7 +8,7 @@ import { VERSION } from '@rollcall/common/version.ts';
 import { findStrayTaints } from '../decide/stray-taints.ts';
 import { type RuntimeDependencies, realDependencies } from '../kube/runtime-dependencies.ts';
 import { advertisedUrl, consoleUrl, urlOf } from '../model/urls.ts';
-import { joinElection } from '../term/election.ts';
+import { joinElection } from '../term/join-election.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { createReplica, type Replica } from './replica.ts';
 import { createReplicaContext, type ReplicaContext, type Setup, until } from './replica-context.ts';

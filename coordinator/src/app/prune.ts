@@ -15,7 +15,7 @@ import { KeyRegistry } from '../model/keys/key-registry.ts';
 import { createIntern } from '../state/intern.ts';
 import { NodeStore } from '../state/node-store.ts';
 import { observeNode } from '../state/observed-node.ts';
-import { joinElection } from '../term/election.ts';
+import { joinElection } from '../term/join-election.ts';
 import { NodeWriter } from '../write/node-writer.ts';
 import { SkippedKeys } from '../write/skipped-keys.ts';
 import { WriteQueue } from '../write/write-queue.ts';

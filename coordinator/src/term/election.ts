@@ -1,115 +1,85 @@
-import { hostname } from 'node:os';
-import type { Logger } from '@rollcall/common/logging.ts';
-import { isClearText } from '@rollcall/common/loopback.ts';
-import { VERSION } from '@rollcall/common/version.ts';
-import {
-  candidateIdentity,
-  createSoleLeader,
-  type Election,
-  type ElectionCallbacks,
-  nameOfCandidate,
-} from '../kube/election.ts';
-import type { KubeMetrics } from '../kube/kube-metrics.ts';
-import { createLeaseElection } from '../kube/lease.ts';
-import type { RuntimeDependencies } from '../kube/runtime-dependencies.ts';
-import type { CoordinatorConfig, CoordinatorEnvironment } from '../model/config.ts';
-import type { Leader } from './leadership-state.ts';
+import type { WriteFence } from '../kube/client.ts';
 
-export type JoinOptions = RuntimeDependencies & {
-  config: CoordinatorConfig;
-  environment: CoordinatorEnvironment;
-  /** The URL at which this replica takes reports when it leads. */
-  leaderUrl: string;
-  /** The URL at which it then answers kube-scheduler; empty if it does not. */
-  schedulerUrl: string;
-  /** The URL of its console; empty if other replicas cannot reach it. */
-  consoleUrl: string;
-  logger: Logger;
-  metrics: KubeMetrics;
-  onStartedLeading: () => void;
-  /** The cluster has an older history than was seen: it was restored from a backup. */
-  onHistoryWentBack: () => void;
-  /** This replica does not lead. The argument is the leader, as far as it is known. */
-  onStandby: (leader: Leader) => void;
+export type LeaseTiming = {
+  /** How long a standby waits for a sign of life before it takes the Lease over. */
+  leaseDurationMs: number;
+  /** A leader that could not renew for so long stops leading, well before another replica may take over. */
+  renewDeadlineMs: number;
+  /** From one renewal, or one try, to the next. */
+  retryPeriodMs: number;
 };
 
-/** Prepares the part of this replica in the election; it begins with `run`. */
-export function joinElection(options: JoinOptions): Election {
-  const { config, environment, connect, leaderUrl, schedulerUrl, consoleUrl, clock, random, logger, metrics } = options;
-  const identity = candidateIdentity(environment.podName ?? hostname(), options.uniqueName());
-  // Not the signal of the program: the Lease is released when it stops, after the last write.
-  const { signal } = new AbortController();
-  let leading = false;
-  const isUsable = (address: string, isTls: boolean) => {
-    const problem = problemOfAddress(address, isTls);
-    if (problem !== undefined) logger.error({ address, problem }, 'Refused an address of the leader');
-    return problem === undefined;
-  };
-  const callbacks: ElectionCallbacks = {
-    onStartedLeading: () => {
-      leading = true;
-      options.onStartedLeading();
-    },
-    onStoppedLeading: () => {
-      leading = false;
-      options.onStandby({});
-    },
-    onHistoryWentBack: () => {
-      logger.warn('The history of the cluster went back, as after a restore from a backup; listing everything anew');
-      options.onHistoryWentBack();
-    },
-    onLeaderChanged: (url, name, itsSchedulerUrl, itsConsoleUrl) => {
-      if (leading) return;
-      // Agents are not sent to a predecessor at this same address, or to one that takes no reports.
-      const isPlace = url !== undefined && url !== '' && url !== leaderUrl && isUsable(url, config.tls === 'on');
-      const answersScheduler = itsSchedulerUrl !== undefined && isUsable(itsSchedulerUrl, config.schedulerTls === 'on');
-      options.onStandby({
-        ...(isPlace ? { leaderUrl: url } : {}),
-        ...(name === undefined ? {} : { leader: nameOfCandidate(name) }),
-        ...(answersScheduler ? { schedulerUrl: itsSchedulerUrl } : {}),
-        ...(itsConsoleUrl === undefined || itsConsoleUrl === consoleUrl ? {} : { consoleUrl: itsConsoleUrl }),
-      });
-    },
-  };
-  if (!config.leaderElect) {
-    const onStartedLeading = (term: number) => {
-      metrics.leading(true);
-      logger.info({ term, identity }, 'Started leading');
-      callbacks.onStartedLeading(term);
-    };
-    return createSoleLeader({ identity, leaderUrl, signal, callbacks: { ...callbacks, onStartedLeading } });
-  }
-  const client = connect({
-    userAgent: `rollcall-coordinator/${VERSION} (leader election)`,
-    maxSockets: 4,
-    clock,
-    onAnswer: metrics.answered,
-  });
-  const { leaseNamespace: namespace, leaseName: name } = config;
-  return createLeaseElection({
-    client,
-    namespace,
-    name,
-    identity,
-    leaderUrl,
-    schedulerUrl,
-    consoleUrl,
-    clock,
-    random,
-    signal,
-    logger,
-    callbacks,
-    metrics,
-  });
+export const LEASE_TIMING: LeaseTiming = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 };
+
+export type ElectionCallbacks = {
+  /** `term` only grows, also from one leader to the next. */
+  onStartedLeading: (term: number) => void;
+  onStoppedLeading: () => void;
+  /** The Lease has an older version than was seen before. */
+  onHistoryWentBack?: () => void;
+  /** Another replica leads, or the same at another address; both `undefined` once a leader has left in order. */
+  onLeaderChanged: (
+    url: string | undefined,
+    identity: string | undefined,
+    schedulerUrl?: string,
+    consoleUrl?: string,
+  ) => void;
+};
+
+/** Decides which replica may write. */
+export interface Election extends WriteFence {
+  /** Takes part until the signal aborts, then resolves. Losing does not end it. Never throws. */
+  run(): Promise<void>;
+  /** Milliseconds since the Lease was last seen to change: a leader that is alive renews it every few seconds. */
+  silentMs(): number;
+  /** The same as `remainingMs() > 0`. */
+  isLeading(): boolean;
+  /**
+   * Stops leading, waits until `afterSettled` (the writes under way) settles, and frees the Lease, so that a standby can
+   * take over at once. If it takes too long, the Lease is left to run out. Ends the part in the election. Never throws.
+   */
+  release(afterSettled: Promise<unknown>): Promise<void>;
 }
 
-/**
- * Checks an address from the Lease, to which requests of others are sent. Returns what is wrong with it, or `undefined`.
- * `isTls`: replicas use TLS there, so that clear text reaches this machine only.
- */
-function problemOfAddress(address: string, isTls: boolean): string | undefined {
-  const url = URL.parse(address);
-  if (url?.protocol !== 'https:' && url?.protocol !== 'http:') return 'is not an https:// or http:// address';
-  if (isTls && isClearText(url)) return 'would get requests in clear text; http:// is for loopback addresses only';
-  return undefined;
+/** Creates the election for `--leader-elect=false`: a single replica that always leads. */
+export function createSoleLeader(options: {
+  identity: string;
+  leaderUrl: string;
+  signal: AbortSignal;
+  callbacks: ElectionCallbacks;
+}): Election {
+  const { identity, leaderUrl, signal, callbacks } = options;
+  let leading = false;
+  function stop(): void {
+    if (!leading) return;
+    leading = false;
+    callbacks.onStoppedLeading();
+  }
+  return {
+    async run() {
+      if (signal.aborted) return;
+      leading = true;
+      callbacks.onLeaderChanged(leaderUrl, identity);
+      callbacks.onStartedLeading(1);
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      stop();
+    },
+    silentMs: () => 0,
+    isLeading: () => leading && !signal.aborted,
+    remainingMs: () => (leading && !signal.aborted ? LEASE_TIMING.renewDeadlineMs : 0),
+    async release(afterSettled) {
+      stop();
+      await Promise.allSettled([afterSettled]);
+    },
+  };
+}
+
+/** Tells the replicas apart; new at every start, so that a restarted process does not take itself for its predecessor. */
+export function candidateIdentity(hostOrPodName: string, uuid: string): string {
+  return `${hostOrPodName}_${uuid}`;
+}
+
+/** The pod or the host of a candidate. */
+export function nameOfCandidate(identity: string): string {
+  return identity.replace(/_[^_]*$/, '');
 }

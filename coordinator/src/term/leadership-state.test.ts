@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Election } from '../kube/election.ts';
+import type { Election } from './election.ts';
 import { LeadershipState } from './leadership-state.ts';
 
 function leadershipState() {

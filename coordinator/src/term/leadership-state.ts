@@ -1,5 +1,5 @@
 import type { WriteFence } from '../kube/client.ts';
-import type { Election } from '../kube/election.ts';
+import type { Election } from './election.ts';
 
 /** More than two renewals missed. */
 const LEADER_SILENT_MS = 5000;

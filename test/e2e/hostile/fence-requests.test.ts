@@ -1,5 +1,5 @@
 import { fuzzRuns, fuzzTimeoutMs } from '@rollcall/common/testing/fuzz.ts';
-import { seededRandom } from '@rollcall/coordinator/kube/testing/lease-simulation.ts';
+import { seededRandom } from '@rollcall/coordinator/term/testing/lease-simulation.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiClient } from '../../control-plane/api-client.ts';
 import { createServiceAccount, requestToken } from '../../control-plane/cluster.ts';

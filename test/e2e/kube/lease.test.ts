@@ -1,9 +1,9 @@
 import { systemClock } from '@rollcall/common/clock.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { FIELD_MANAGER, LEADER_URL_ANNOTATION } from '@rollcall/common/well-known.ts';
-import type { Election, LeaseTiming } from '@rollcall/coordinator/kube/election.ts';
-import { createLeaseElection } from '@rollcall/coordinator/kube/lease.ts';
-import type { Lease } from '@rollcall/coordinator/kube/lease-record.ts';
+import type { Election, LeaseTiming } from '@rollcall/coordinator/term/election.ts';
+import { createLeaseElection } from '@rollcall/coordinator/term/lease.ts';
+import type { Lease } from '@rollcall/coordinator/term/lease-record.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ControlPlane, startControlPlane } from '../../control-plane/control-plane.ts';
 import { installAccess, ownNamespace } from '../../control-plane/rbac.ts';

@@ -12,7 +12,7 @@ import {
   SERVICE_KEYS_ANNOTATION,
   STARTUP_TAINT,
 } from '@rollcall/common/well-known.ts';
-import { LEASE_LABELS } from '@rollcall/coordinator/kube/lease-record.ts';
+import { LEASE_LABELS } from '@rollcall/coordinator/term/lease-record.ts';
 import { ACCOUNT_NAMES, GRANTS, type Grant, LEASE_NAME, placeOf } from './accounts.ts';
 import { cel, celList, isForbidden, isInDomains } from './cel.ts';
 import {

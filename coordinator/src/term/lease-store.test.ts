@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';
+import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
 import { LeaseStore } from './lease-record.ts';
 
 const lease = { metadata: { name: 'l', uid: 'u', resourceVersion: '1' } };

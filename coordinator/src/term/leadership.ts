@@ -1,8 +1,8 @@
 import { type Clock, haveClocksParted, type Moment } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import type { WriteFence } from './client.ts';
+import type { WriteFence } from '../kube/client.ts';
+import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import type { ElectionCallbacks } from './election.ts';
-import type { KubeMetrics } from './kube-metrics.ts';
 
 export type LeadershipOptions = {
   clock: Clock;

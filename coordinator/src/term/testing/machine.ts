@@ -1,7 +1,7 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { FakeProcess } from '@rollcall/common/testing/fake-process.ts';
-import { type KubeClient, type KubeRequest, KubeStatusError } from '../client.ts';
+import { type KubeClient, type KubeRequest, KubeStatusError } from '../../kube/client.ts';
 
 type StreamRequest = Parameters<KubeClient['stream']>[0];
 

@@ -1,9 +1,11 @@
 import { type Clock, momentOf } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
-import { collectionPath } from './apply-object.ts';
-import type { KubeClient } from './client.ts';
+import { collectionPath } from '../kube/apply-object.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { KubeMetrics } from '../kube/kube-metrics.ts';
+import { createReflector } from '../kube/reflector.ts';
+import { classifyFailure } from '../kube/reflector-failure.ts';
 import { type Election, type ElectionCallbacks, LEASE_TIMING, type LeaseTiming } from './election.ts';
-import type { KubeMetrics } from './kube-metrics.ts';
 import { Leadership } from './leadership.ts';
 import { LeaderNews, LeaseObserver } from './lease-observer.ts';
 import {
@@ -16,8 +18,6 @@ import {
   released,
   renewed,
 } from './lease-record.ts';
-import { createReflector } from './reflector.ts';
-import { classifyFailure } from './reflector-failure.ts';
 
 export type LeaseElectionOptions = {
   /** A client with connections of its own, so that a renewal never waits behind other requests. */

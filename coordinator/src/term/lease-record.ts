@@ -12,8 +12,8 @@ import {
   type ObjectRef,
   replaceObject,
   type StoredObject,
-} from './apply-object.ts';
-import type { KubeClient } from './client.ts';
+} from '../kube/apply-object.ts';
+import type { KubeClient } from '../kube/client.ts';
 
 export type LeaseSpec = {
   holderIdentity?: string;

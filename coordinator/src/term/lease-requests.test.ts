@@ -2,7 +2,7 @@ import { CodedError } from '@rollcall/common/coded-error.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { afterEach, describe, expect, test } from 'vitest';
-import { type KubeClient, type KubeRequest, KubeStatusError } from './client.ts';
+import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
 import { createLeaseElection } from './lease.ts';
 import { LeaseServer } from './testing/lease-simulation.ts';
 

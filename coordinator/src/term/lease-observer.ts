@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '@rollcall/common/logging.ts';
+import type { KubeMetrics } from '../kube/kube-metrics.ts';
+import { isOlderVersion } from '../kube/objects.ts';
 import type { ElectionCallbacks } from './election.ts';
-import type { KubeMetrics } from './kube-metrics.ts';
 import { fingerprint, isWithoutHolder, type Lease, leaseState, type Whereabouts, whereabouts } from './lease-record.ts';
-import { isOlderVersion } from './objects.ts';
 
 export type LeaseObserverOptions = {
   identity: string;

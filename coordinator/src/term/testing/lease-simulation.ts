@@ -1,6 +1,6 @@
-import { type KubeRequest, KubeStatusError } from '../client.ts';
+import { type KubeRequest, KubeStatusError } from '../../kube/client.ts';
+import type { ObjectMeta } from '../../kube/objects.ts';
 import type { Lease } from '../lease-record.ts';
-import type { ObjectMeta } from '../objects.ts';
 
 /** For tests of the election: a Lease kept in memory. */
 
