@@ -43,7 +43,7 @@ export const OVERVIEW: Claims = {
     `\`--mass-withdrawal-delay-seconds\` (${coordinatorDefault('massWithdrawalDelaySeconds')} s)`,
   ],
   'SECURITY.md': [
-    `fill ${grouped(constant(PLACES, 'strangersMax'))} places of the listener for reports`,
+    `fill ${grouped(constant(PLACES, 'unauthenticatedMax'))} places of the listener for reports`,
     `cost more than ${numberIn(HANDLER, /intervalMs: 1000 \/ \(([0-9]+) \* 1024\)/)} KiB of reports a second`,
     `it lives ${authorityDays === 365 ? 'a year' : `${authorityDays} days`}, and is replaced after ${authorityMonths} months`,
     `limited in size (${constant(COMMON, 'REPORT_BODY_BYTES_MAX') / 1024} KiB)`,

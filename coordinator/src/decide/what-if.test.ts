@@ -246,7 +246,7 @@ describe('a service that is there', () => {
       ...labeled,
       services: new Map(),
       readiness: { a: ready },
-      toldMs: new Map([['a/0', 0]]),
+      assignedMs: new Map([['a/0', 0]]),
     };
     const then = { services: [{ ...service, mode: 'Startup' as const }] };
     expect(whatIf({ services: [service] }, then, situation, 60_000).changes).toEqual([]);

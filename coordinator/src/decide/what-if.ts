@@ -110,7 +110,10 @@ export class WhatIf {
       if (probesBefore.get(check.id) !== saysOf(check)) services.delete(check.id);
     // A check has its grace only if it is one of the service now.
     const graces = new Graces(passedBy(before, snapshot), service, snapshot);
-    return { ...judgeService(service, { ...snapshot, services, toldMs: new Map() }, this.#now, graces), sinceMs: 0 };
+    return {
+      ...judgeService(service, { ...snapshot, services, assignedMs: new Map() }, this.#now, graces),
+      sinceMs: 0,
+    };
   }
 }
 

@@ -106,7 +106,7 @@ describe('limits', () => {
   });
 
   it('hold for connections without an accepted token: the others wait, and are let in when those had their chance', async () => {
-    const { port, registry } = await reportsServer({ connectionLimits: { strangersMax: 2, settledMs: 300 } });
+    const { port, registry } = await reportsServer({ connectionLimits: { unauthenticatedMax: 2, settledMs: 300 } });
     const gauge = () => sample(registry, 'rollcall_coordinator_report_connections');
     const closed: number[] = [];
     const sockets: Socket[] = [];
@@ -122,7 +122,7 @@ describe('limits', () => {
   });
 
   it('close a connection for no stranger whose token was accepted', async () => {
-    const { port, registry } = await reportsServer({ connectionLimits: { strangersMax: 1, settledMs: 100 } });
+    const { port, registry } = await reportsServer({ connectionLimits: { unauthenticatedMax: 1, settledMs: 100 } });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await send(port, heartbeat, { agent })).toMatchObject({ status: 200 });
     const strangers = Array.from({ length: 5 }, () => connect(port, '127.0.0.1').on('error', () => {}));
@@ -165,7 +165,7 @@ describe('limits', () => {
   });
 
   it('hold for a connection that is reset while it waits, and the others are served', async () => {
-    const { port, registry } = await reportsServer({ connectionLimits: { strangersMax: 1, settledMs: 60_000 } });
+    const { port, registry } = await reportsServer({ connectionLimits: { unauthenticatedMax: 1, settledMs: 60_000 } });
     const gauge = () => sample(registry, 'rollcall_coordinator_report_connections');
     const first = connect(port, '127.0.0.1');
     await vi.waitFor(async () => expect(await gauge()).toBe(1));
@@ -229,7 +229,7 @@ describe('over TLS', () => {
   });
 
   it('a connection waits for its handshake without being read from', async () => {
-    const { port, ca } = await startTls({ connectionLimits: { strangersMax: 1, settledMs: 500 } });
+    const { port, ca } = await startTls({ connectionLimits: { unauthenticatedMax: 1, settledMs: 500 } });
     const first = connect(port, '127.0.0.1').on('error', () => {});
     await once(first, 'connect');
     const second = connectTls({ port, host: '127.0.0.1', ca });
@@ -250,7 +250,7 @@ describe('over TLS', () => {
   });
 
   it('what a connection sends while it waits for its place takes no memory here', async () => {
-    const { port, server } = await startTls({ connectionLimits: { strangersMax: 1, settledMs: 60_000 } });
+    const { port, server } = await startTls({ connectionLimits: { unauthenticatedMax: 1, settledMs: 60_000 } });
     const sockets: Socket[] = [];
     server.on('connection', (socket) => sockets.push(socket));
     const first = connect(port, '127.0.0.1').on('error', () => {});

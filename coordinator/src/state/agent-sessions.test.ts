@@ -356,40 +356,40 @@ describe('a service that was sent to an agent', () => {
   test('is known since it was told first, and forgotten when it is not told any more', () => {
     const { sessions } = heard();
     sessions.admit(full('one', 1), OLD, 0);
-    sessions.tell('one', 'old', [a, b], 10);
-    sessions.tell('one', 'old', [a], 20);
-    sessions.tell('one', 'old', [a, b], 30);
-    expect([sessions.told.get('a'), sessions.told.get('b')]).toEqual([10, 30]);
+    sessions.noteSent('one', 'old', [a, b], 10);
+    sessions.noteSent('one', 'old', [a], 20);
+    sessions.noteSent('one', 'old', [a, b], 30);
+    expect([sessions.sentMs.get('a'), sessions.sentMs.get('b')]).toEqual([10, 30]);
   });
 
   test('was told to that agent alone: one that has just started knows of nothing', () => {
     const { sessions } = heard();
     sessions.admit(full('one', 1), OLD, 0);
-    sessions.tell('one', 'old', [a], 10);
+    sessions.noteSent('one', 'old', [a], 10);
     sessions.admit(full('two', 1), NEW, 20);
-    expect(sessions.told.size).toBe(0);
-    sessions.tell('two', 'new', [a], 20);
-    expect(sessions.told.get('a')).toBe(20);
+    expect(sessions.sentMs.size).toBe(0);
+    sessions.noteSent('two', 'new', [a], 20);
+    expect(sessions.sentMs.get('a')).toBe(20);
   });
 
   test('counts anew after it was silent: the reply may not have reached it', () => {
     const { sessions } = heard();
     sessions.admit(full('one', 1), OLD, 0);
-    sessions.tell('one', 'old', [a], 0);
+    sessions.noteSent('one', 'old', [a], 0);
     sessions.admit(heartbeat('one', 2), OLD, WINDOW_MS - 1);
-    expect(sessions.told.get('a')).toBe(0);
+    expect(sessions.sentMs.get('a')).toBe(0);
     sessions.admit(heartbeat('one', 3), OLD, 2 * WINDOW_MS);
-    expect(sessions.told.size).toBe(0);
+    expect(sessions.sentMs.size).toBe(0);
   });
 
   test('is known again after it was silent, also where it is told the very same', () => {
     const { sessions } = heard();
     const services = [a];
     sessions.admit(full('one', 1), OLD, 0);
-    sessions.tell('one', 'old', services, 0);
+    sessions.noteSent('one', 'old', services, 0);
     sessions.admit(heartbeat('one', 2), OLD, WINDOW_MS);
-    sessions.tell('one', 'old', services, WINDOW_MS);
+    sessions.noteSent('one', 'old', services, WINDOW_MS);
     sessions.admit(heartbeat('one', 3), OLD, WINDOW_MS + 1000);
-    expect(sessions.told.get('a')).toBe(WINDOW_MS);
+    expect(sessions.sentMs.get('a')).toBe(WINDOW_MS);
   });
 });

@@ -40,9 +40,9 @@ type AgentSession = {
   digest: string | undefined;
   content: ReportContent | undefined;
   /** Since when each check is sent to it, by digest. Monotonic. */
-  told: ReadonlyMap<string, number>;
+  sentMs: ReadonlyMap<string, number>;
   /** The list that this is of. */
-  toldOf?: readonly ServiceToProbe[] | undefined;
+  sentList?: readonly ServiceToProbe[] | undefined;
 };
 
 /** What is known of the sender of a report: `podCreatedMs` by the wall clock, where the pod is watched. */
@@ -60,16 +60,16 @@ const SESSIONS_MAX = 8;
  */
 export const SEQUENCE_STEP_MAX = 100_000;
 
-const NOT_TOLD: ReadonlyMap<string, number> = new Map();
+const NOT_SENT: ReadonlyMap<string, number> = new Map();
 
-/** What is as it was, is the very same: others hold on to it, and compare by it. */
+/** Returns the previous value if it is deeply equal, so that callers can compare by identity. */
 function kept<T>(before: T | undefined, now: T): T {
   return before !== undefined && JSON.stringify(before) === JSON.stringify(now) ? before : now;
 }
 
 /**
  * What the agents of one node said. Two of them overlap in a rolling update, which may be undone, so that reports of
- * different sessions arrive mixed: the newer pod counts, and within one pod the newest boot. Of those that left or fell
+ * different sessions arrive mixed: the newer pod counts, and within one pod the newest session. Of those that left or fell
  * silent none counts while another is alive.
  */
 export class AgentSessions {
@@ -79,7 +79,7 @@ export class AgentSessions {
   #sessions: AgentSession[] = [];
   #counts: AgentSession | undefined;
 
-  /** `windowMs`: after how long without a report a boot is silent. */
+  /** `windowMs`: after how long without a report a session is silent. */
   constructor(windowMs: number, internDevice: Intern<DeviceReport>) {
     this.#windowMs = windowMs;
     this.#internDevice = internDevice;
@@ -87,31 +87,31 @@ export class AgentSessions {
 
   /** `nowMs` by the monotonic clock. */
   admit(report: FullReport | Heartbeat, sender: Sender, nowMs: number): SessionResult {
-    const boot = this.#bootOf(report.boot, sender, nowMs);
-    const step = report.sequence - (boot.sequence ?? report.sequence - 1);
+    const session = this.#sessionOf(report.boot, sender, nowMs);
+    const step = report.sequence - (session.sequence ?? report.sequence - 1);
     if (step <= 0 || step > SEQUENCE_STEP_MAX) return 'ignored';
-    boot.sequence = report.sequence;
-    if (boot.isOver) return report.leaving ? 'beside' : 'superseded';
+    session.sequence = report.sequence;
+    if (session.isOver) return report.leaving ? 'beside' : 'superseded';
     // After a gap longer than the window we cannot know which replies arrived, so forget them.
-    if (nowMs - boot.heardMs >= this.#windowMs) {
-      boot.told = NOT_TOLD;
-      boot.toldOf = undefined;
+    if (nowMs - session.heardMs >= this.#windowMs) {
+      session.sentMs = NOT_SENT;
+      session.sentList = undefined;
     }
-    boot.heardMs = nowMs;
-    boot.bornMs = sender.podCreatedMs ?? boot.bornMs;
+    session.heardMs = nowMs;
+    session.bornMs = sender.podCreatedMs ?? session.bornMs;
     // A goodbye that is said again, after the session had said what it saw, is no other one.
-    const hadLeft = boot.left && boot.content !== undefined;
-    boot.left = report.leaving === true;
+    const hadLeft = session.left && session.content !== undefined;
+    session.left = report.leaving === true;
     if ('services' in report) {
-      boot.content = this.#shared(report);
-      boot.digest = report.digest;
+      session.content = this.#shared(report);
+      session.digest = report.digest;
     }
-    const isKnown = boot.content !== undefined && boot.digest === report.digest;
+    const isKnown = session.content !== undefined && session.digest === report.digest;
     this.#choose(nowMs);
-    if (boot.left && hadLeft) return 'beside';
-    if (boot.left && !this.#sessions.some((each) => each.content && this.#isAlive(each, nowMs))) return 'leaving';
+    if (session.left && hadLeft) return 'beside';
+    if (session.left && !this.#sessions.some((each) => each.content && this.#isAlive(each, nowMs))) return 'leaving';
     if (!isKnown) return 'unknown-digest';
-    if (this.#counts !== boot || boot.left) return 'beside';
+    if (this.#counts !== session || session.left) return 'beside';
     return 'services' in report ? 'content' : 'heartbeat';
   }
 
@@ -119,47 +119,47 @@ export class AgentSessions {
   podGone(podUid: string, nowMs: number): boolean {
     this.#endSessions(podUid);
     this.#choose(nowMs);
-    return !this.#sessions.some((boot) => this.#isAlive(boot, nowMs));
+    return !this.#sessions.some((session) => this.#isAlive(session, nowMs));
   }
 
-  /** What the boot that counts said last. Parts of it that a later report repeats are the very same objects then. */
+  /** What the session that counts said last. Parts of it that a later report repeats are the very same objects then. */
   get content(): ReportContent | undefined {
     return this.#counts?.content;
   }
 
-  /** The boot that counts. */
+  /** The id of the session that counts. */
   get speaker(): string | undefined {
     return this.#counts?.id;
   }
 
-  /** When the pod of the boot that counts was made, by the wall clock. */
+  /** When the pod of the session that counts was made, by the wall clock. */
   get speakerBornMs(): number | undefined {
     return this.#counts?.bornMs;
   }
 
-  /** The reply to a boot tells it of these services, and of no others. The very same list is the same news. */
-  tell(id: string, podUid: string | undefined, services: readonly ServiceToProbe[], nowMs: number): void {
-    const boot = this.#find(id, podUid);
-    if (!boot || boot.toldOf === services) return;
-    boot.toldOf = services;
-    boot.told = new Map(services.map(({ digest }) => [digest, boot.told.get(digest) ?? nowMs]));
+  /** The reply to a session assigns these services, and no others. The very same list changes nothing. */
+  noteSent(id: string, podUid: string | undefined, services: readonly ServiceToProbe[], nowMs: number): void {
+    const session = this.#find(id, podUid);
+    if (!session || session.sentList === services) return;
+    session.sentList = services;
+    session.sentMs = new Map(services.map(({ digest }) => [digest, session.sentMs.get(digest) ?? nowMs]));
   }
 
-  /** Since when each check is sent to the session that counts, by digest; empty for a new session. */
-  get told(): ReadonlyMap<string, number> {
-    return this.#counts?.told ?? NOT_TOLD;
+  /** When each check was first sent to the session that counts, by digest; empty for a new session. */
+  get sentMs(): ReadonlyMap<string, number> {
+    return this.#counts?.sentMs ?? NOT_SENT;
   }
 
   /** Returns the same for these checks, by the name of the service. Checks that were not assigned to it are left out. */
-  toldSince(services: readonly ServiceToProbe[]): ReadonlyMap<string, number> {
-    const entries = services.map(({ name, digest }) => [name, this.told.get(digest)] as const);
+  sentSince(services: readonly ServiceToProbe[]): ReadonlyMap<string, number> {
+    const entries = services.map(({ name, digest }) => [name, this.sentMs.get(digest)] as const);
     return new Map(entries.flatMap(([name, sinceMs]) => (sinceMs === undefined ? [] : [[name, sinceMs]])));
   }
 
-  #bootOf(id: string, { pod, podCreatedMs, issuedAtSeconds = 0 }: Sender, nowMs: number): AgentSession {
+  #sessionOf(id: string, { pod, podCreatedMs, issuedAtSeconds = 0 }: Sender, nowMs: number): AgentSession {
     const known = this.#find(id, pod?.uid);
     if (known) return known;
-    const boot: AgentSession = {
+    const session: AgentSession = {
       id,
       podUid: pod?.uid,
       bornMs: podCreatedMs ?? issuedAtSeconds * 1000,
@@ -169,27 +169,27 @@ export class AgentSessions {
       isOver: false,
       digest: undefined,
       content: undefined,
-      told: NOT_TOLD,
+      sentMs: NOT_SENT,
     };
     // The containers of a pod do not overlap: those before this one have ended, with or without a goodbye.
     if (pod) this.#endSessions(pod.uid);
     if (this.#sessions.length === SESSIONS_MAX) this.#dropOne(nowMs);
-    this.#sessions.push(boot);
-    return boot;
+    this.#sessions.push(session);
+    return session;
   }
 
   #find(id: string, podUid: string | undefined): AgentSession | undefined {
-    return this.#sessions.find((boot) => boot.id === id && boot.podUid === podUid);
+    return this.#sessions.find((session) => session.id === id && session.podUid === podUid);
   }
 
   #endSessions(podUid: string): void {
-    for (const boot of this.#sessions) if (boot.podUid === podUid) boot.isOver = true;
+    for (const session of this.#sessions) if (session.podUid === podUid) session.isOver = true;
   }
 
   #dropOne(nowMs: number): void {
-    const others = this.#sessions.filter((boot) => boot !== this.#counts);
-    const dropped = others.find((boot) => !this.#isAlive(boot, nowMs)) ?? others[0];
-    this.#sessions = this.#sessions.filter((boot) => boot !== dropped);
+    const others = this.#sessions.filter((session) => session !== this.#counts);
+    const dropped = others.find((session) => !this.#isAlive(session, nowMs)) ?? others[0];
+    this.#sessions = this.#sessions.filter((session) => session !== dropped);
   }
 
   /**
@@ -200,18 +200,18 @@ export class AgentSessions {
     let newest: AgentSession | undefined;
     let last = this.#counts;
     const sinceMs = this.#counts?.heardMs ?? 0;
-    for (const boot of this.#sessions) {
-      if (!boot.content) continue;
-      const mayCount = boot === this.#counts || boot.heardMs >= sinceMs;
-      if (mayCount && this.#isAlive(boot, nowMs) && boot.bornMs >= (newest?.bornMs ?? 0)) newest = boot;
-      if (last === undefined || boot.heardMs > last.heardMs) last = boot;
+    for (const session of this.#sessions) {
+      if (!session.content) continue;
+      const mayCount = session === this.#counts || session.heardMs >= sinceMs;
+      if (mayCount && this.#isAlive(session, nowMs) && session.bornMs >= (newest?.bornMs ?? 0)) newest = session;
+      if (last === undefined || session.heardMs > last.heardMs) last = session;
     }
     this.#counts = newest ?? last;
-    for (const boot of this.#sessions) {
-      if (boot === this.#counts || boot === last || this.#isAlive(boot, nowMs)) continue;
+    for (const session of this.#sessions) {
+      if (session === this.#counts || session === last || this.#isAlive(session, nowMs)) continue;
       // Should it come back, it is asked.
-      boot.content = undefined;
-      boot.digest = undefined;
+      session.content = undefined;
+      session.digest = undefined;
     }
   }
 

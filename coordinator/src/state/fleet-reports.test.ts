@@ -101,7 +101,7 @@ describe('the reply to a report', () => {
     fleet.servicePods
       .handlers('default')
       .onUpsert(agentPod('p', 'n', { namespace: 'default', labels, podIP: '10.1.0.1' }));
-    const told = () => fleet.snapshot('n')?.toldMs.get(service.name);
+    const told = () => fleet.snapshot('n')?.assignedMs.get(service.name);
     expect(told()).toBeUndefined();
     expect(fleet.accept(full('b', 1), by('p')).reply.services).toHaveLength(1);
     await pass(1000);
@@ -124,9 +124,9 @@ describe('the reply to a report', () => {
     expect(seen()).toBe(true);
     await pass(1000);
     services = on(2);
-    expect([seen(), fleet.snapshot('n')?.toldMs.get('a')]).toEqual([undefined, undefined]);
+    expect([seen(), fleet.snapshot('n')?.assignedMs.get('a')]).toEqual([undefined, undefined]);
     report(2, first);
-    expect([seen(), fleet.snapshot('n')?.toldMs.get('a')]).toEqual([undefined, 1000]);
+    expect([seen(), fleet.snapshot('n')?.assignedMs.get('a')]).toEqual([undefined, 1000]);
     report(3, digest());
     expect(seen()).toBe(true);
   });

@@ -257,11 +257,11 @@ export class Fleet {
     if (!record || result === 'ignored' || result === 'superseded') {
       return { result, reply: { nextReportSeconds: this.#nextReportSeconds(node, false), newSession: true } };
     }
-    const { told, isUnsettled } = this.#assignmentOf(record);
-    record.sessions.tell(report.boot, identity.pod?.uid, told.services, nowMs);
+    const { assigned, isUnsettled } = this.#assignmentOf(record);
+    record.sessions.noteSent(report.boot, identity.pod?.uid, assigned.services, nowMs);
     const reply: ReportReply = {
       nextReportSeconds: this.#nextReportSeconds(node, isUnsettled),
-      ...(report.servicesDigest === told.servicesDigest ? {} : told),
+      ...(report.servicesDigest === assigned.servicesDigest ? {} : assigned),
     };
     if (result === 'unknown-digest') reply.full = true;
     const questions = this.#options.questions?.() ?? [];
@@ -296,7 +296,7 @@ export class Fleet {
     const record = this.#term.record(name);
     if (!node || !record) return undefined;
     const { sessions } = record;
-    const { told, reports } = this.#assignmentOf(record);
+    const { assigned, reports } = this.#assignmentOf(record);
     const onDemand = onDemandOn(this.onDemand, name);
     return {
       name,
@@ -327,7 +327,7 @@ export class Fleet {
       pods: this.servicePods.on(name),
       podsKnown: (namespace) => this.servicePods.isKnown(namespace),
       servicesKnown: this.#options.servicesKnown(),
-      toldMs: sessions.toldSince(told.services),
+      assignedMs: sessions.sentSince(assigned.services),
       poolLabelSet: this.poolLabelSetOf(name),
       otherPools: record.otherPools,
       otherPoolLabelSets: this.otherPoolLabelSetsOf(name),

@@ -17,7 +17,7 @@ const VALUE_LENGTH_MAX = 128;
 /** Keeps only these features of an object, which may have thousands. */
 export function observeNodeFeature({ metadata, spec }: NodeFeature, names: readonly string[]): ObservedNodeFeature {
   const found = names.flatMap((name): [string, FeatureValue][] => {
-    const value = told(spec?.features ?? {}, name);
+    const value = valueIn(spec?.features ?? {}, name);
     return value === undefined ? [] : [[name, value]];
   });
   return {
@@ -33,7 +33,7 @@ export function observeNodeFeature({ metadata, spec }: NodeFeature, names: reado
 type Listed = NonNullable<NonNullable<NodeFeature['spec']>['features']>;
 
 /** `undefined` where the feature is not listed at all: then NFD has not looked for the element. */
-function told({ flags, attributes, instances }: Listed, name: string): FeatureValue | undefined {
+function valueIn({ flags, attributes, instances }: Listed, name: string): FeatureValue | undefined {
   const { feature = '', element } = featureName(name) ?? {};
   if (element === undefined) return own(instances, feature)?.elements?.length;
   const texts = own(attributes, feature)?.elements;

@@ -60,7 +60,7 @@ function orders(first: readonly Service[] = [serviceOf()]) {
       node = observed();
     },
     says: (ready: boolean, sequence: number) => {
-      const digest = now().told.services.find(({ name }) => name === 'ws-daemon')?.digest ?? '';
+      const digest = now().assigned.services.find(({ name }) => name === 'ws-daemon')?.digest ?? '';
       const service = { name: 'ws-daemon', ready, since: '2026-01-01T00:00:00Z', evidence: '', digest };
       const header = { node: 'n', boot: 'b', sequence, digest: `${ready}` };
       record.sessions.admit({ ...header, services: [service], devices: [], facts: {} } as FullReport, {}, NOW_MS);
@@ -68,17 +68,17 @@ function orders(first: readonly Service[] = [serviceOf()]) {
   };
 }
 
-const hostOf = ({ told }: ReturnType<ProbeAssignments['of']>) =>
-  told.services.find(({ name }) => name === 'ws-daemon')?.target?.host;
-const namesOf = ({ told }: ReturnType<ProbeAssignments['of']>) => told.services?.map(({ name }) => name);
+const hostOf = ({ assigned }: ReturnType<ProbeAssignments['of']>) =>
+  assigned.services.find(({ name }) => name === 'ws-daemon')?.target?.host;
+const namesOf = ({ assigned }: ReturnType<ProbeAssignments['of']>) => assigned.services?.map(({ name }) => name);
 
 describe('the orders of a node', () => {
   test('are the same as long as nothing changes there, whatever changes elsewhere', () => {
     const { now, pod } = orders();
     pod('10.1.0.1');
-    const before = now().told;
+    const before = now().assigned;
     pod('10.1.0.2', { on: 'other' });
-    expect(now().told).toBe(before);
+    expect(now().assigned).toBe(before);
   });
 
   test('are not made anew for a label of the node that selects nothing', () => {
@@ -87,7 +87,7 @@ describe('the orders of a node', () => {
     says(true, 1);
     const before = now();
     label({ other: 'label' });
-    expect(now().told).toBe(before.told);
+    expect(now().assigned).toBe(before.assigned);
     expect(now().reports).toBe(before.reports);
   });
 

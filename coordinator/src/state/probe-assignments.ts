@@ -20,7 +20,7 @@ type AssignmentInputs = {
 type Made = AssignmentInputs & {
   /** The services that the node is for and that are to be evaluated there. */
   own: readonly Service[];
-  told: ServiceList;
+  assigned: ServiceList;
   heard?: Heard;
 };
 
@@ -40,7 +40,7 @@ export class ProbeAssignments {
    * The list of services for the agent of this node, what the agent said of these checks, and whether its next report
    * should come soon. A report that was made for another check, such as the probe before an edit, is left out.
    */
-  of(record: NodeRecord, inputs: AssignmentInputs): { told: ServiceList } & Omit<Heard, 'content'> {
+  of(record: NodeRecord, inputs: AssignmentInputs): { assigned: ServiceList } & Omit<Heard, 'content'> {
     const before = this.#made.get(record);
     const isSame = before?.services === inputs.services && before.node === inputs.node && before.pods === inputs.pods;
     const made = isSame ? before : make(inputs, before);
@@ -48,7 +48,7 @@ export class ProbeAssignments {
     const content = record.sessions.content?.services ?? NO_REPORTS;
     if (made.heard?.content !== content) made.heard = hear(made, content);
     const { reports, isUnsettled: isNotReady } = made.heard;
-    return { told: made.told, reports, isUnsettled: isNotReady };
+    return { assigned: made.assigned, reports, isUnsettled: isNotReady };
   }
 }
 
@@ -57,16 +57,16 @@ function make({ services, node, pods }: AssignmentInputs, before: Made | undefin
   const own = node ? servicesFor(node, services) : [];
   const hasSamePods = before?.pods === pods && before.node?.createdAtMs === node?.createdAtMs;
   if (hasSamePods && isSameList(before.own, own)) return { ...before, services, node };
-  return { services, node, pods, own, told: serviceList(own, pods, node?.createdAtMs) };
+  return { services, node, pods, own, assigned: serviceList(own, pods, node?.createdAtMs) };
 }
 
 function isSameList<T>(list: readonly T[], other: readonly T[]): boolean {
   return list.length === other.length && list.every((each, index) => each === other[index]);
 }
 
-function hear({ own, pods, told }: Made, content: readonly ServiceReport[]): Heard {
-  const assigned = new Map(told.services.map(({ name, digest }) => [name, digest]));
-  const current = content.filter(({ name, digest }) => digest !== undefined && digest === assigned.get(name));
+function hear({ own, pods, assigned }: Made, content: readonly ServiceReport[]): Heard {
+  const digests = new Map(assigned.services.map(({ name, digest }) => [name, digest]));
+  const current = content.filter(({ name, digest }) => digest !== undefined && digest === digests.get(name));
   const reports = new Map(current.map((report) => [report.name, report]));
   return { content, reports, isUnsettled: isUnsettled(own, pods, current) };
 }

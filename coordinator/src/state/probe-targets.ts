@@ -32,12 +32,12 @@ export function servicesToProbe(
 ): ServiceToProbe[] {
   return services.flatMap((service) => {
     const found = podsOf(service, pods);
-    const known = toldOf.get(service);
-    if (found.length > 0 && known?.pods === found && known.createdAtMs === createdAtMs) return known.told;
+    const known = lastOf.get(service);
+    if (found.length > 0 && known?.pods === found && known.createdAtMs === createdAtMs) return known.probes;
     const node = { createdAtMs };
     const ofNode = (all: readonly ObservedPod[]) =>
       all.every((pod) => isOfNode(pod, node)) ? all : all.filter((pod) => isOfNode(pod, node));
-    const told = probeChecksOf(service).flatMap(({ id: name, settings: probe }): ServiceToProbe[] => {
+    const probes = probeChecksOf(service).flatMap(({ id: name, settings: probe }): ServiceToProbe[] => {
       const own = ofNode(probe.of === undefined ? found : podsFor(service, probe, pods));
       const place = placeOf(probe, own);
       const { target } = place;
@@ -45,13 +45,13 @@ export function servicesToProbe(
       const how = { name, digest: checkDigest(name, probe, place), ...wireProbe(probe).how, ...startOf(place) };
       return [target ? { ...how, target, ...addressesOf(own, target) } : { ...how, ...withPort(probe) }];
     });
-    toldOf.set(service, { pods: found, createdAtMs, told });
-    return told;
+    lastOf.set(service, { pods: found, createdAtMs, probes });
+    return probes;
   });
 }
 
 /** What was made of the pods of a service last: those of a crowded node stay the same list while others change there. */
-const toldOf = new WeakMap<Service, { pods: readonly ObservedPod[]; createdAtMs: number; told: ServiceToProbe[] }>();
+const lastOf = new WeakMap<Service, { pods: readonly ObservedPod[]; createdAtMs: number; probes: ServiceToProbe[] }>();
 
 /** Whether there is anything to probe on a node with these pods, or why not: none of it is there, or none has an address. */
 export function canProbe(

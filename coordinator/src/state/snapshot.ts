@@ -67,7 +67,7 @@ export type NodeSnapshot = {
   /** When its agent was last heard; `undefined` for one that was not since silence was last counted anew. Monotonic. */
   heardMs?: number | undefined;
   /** Since when the current check of a service is sent to the agent, by service name. Monotonic. */
-  toldMs: ReadonlyMap<string, number>;
+  assignedMs: ReadonlyMap<string, number>;
   /** The workspaces on this node; `undefined` while they are unknown. */
   workspaces: readonly ObservedWorkspace[] | undefined;
 };

@@ -49,9 +49,9 @@ test('an agent that is heard again within the window remembers what it was told'
   const service = { name: 'a', digest: 'd', probe: { kind: 'tcp' } };
   const header = { node: 'n', boot: 'b', digest: 'd' };
   sessions?.admit({ ...header, sequence: 1, services: [], devices: [], facts: {} }, {}, 0);
-  sessions?.tell('b', undefined, [service], 0);
+  sessions?.noteSent('b', undefined, [service], 0);
   sessions?.admit({ ...header, sequence: 2 }, {}, 29_999);
-  expect(sessions?.told.get('d')).toBe(0);
+  expect(sessions?.sentMs.get('d')).toBe(0);
   sessions?.admit({ ...header, sequence: 3 }, {}, 59_999);
-  expect(sessions?.told.get('d')).toBeUndefined();
+  expect(sessions?.sentMs.get('d')).toBeUndefined();
 });

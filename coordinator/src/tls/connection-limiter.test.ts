@@ -68,7 +68,7 @@ describe('a stranger', () => {
   });
 
   it('makes room when it is 2 s old, the oldest first', async () => {
-    const { clock, arrive, begun, closed } = setUp({ strangersMax: 2 });
+    const { clock, arrive, begun, closed } = setUp({ unauthenticatedMax: 2 });
     const [a, b] = [arrive('a'), arrive('b')];
     await clock.advance(2_000);
     arrive('c');
@@ -78,19 +78,19 @@ describe('a stranger', () => {
   });
 
   it('is not closed for another before, which waits without being read from', async () => {
-    const { clock, arrive, begun, limiter } = setUp({ strangersMax: 2 });
+    const { clock, arrive, begun, limiter } = setUp({ unauthenticatedMax: 2 });
     const [a] = [arrive('a'), arrive('b')];
     await clock.advance(1_000);
     arrive('c');
     expect(begun).toEqual(['a', 'b']);
-    expect(limiter.counts).toEqual({ waiting: 1, strangers: 2, known: 0 });
+    expect(limiter.counts).toEqual({ waiting: 1, unauthenticated: 2, known: 0 });
     limiter.gone(a);
     expect(begun).toEqual(['a', 'b', 'c']);
   });
 
   it('waits no longer than an agent would, and not with too many others', async () => {
     const { clock, arrive, closed } = setUp({
-      strangersMax: 1,
+      unauthenticatedMax: 1,
       waitingMax: 1,
       settledMs: 60_000,
       firstRequestMs: 60_000,
@@ -120,11 +120,11 @@ describe('a stranger', () => {
     await clock.advance(999);
     expect(begun.length).toBeLessThanOrEqual(800);
     await clock.advance(2_000);
-    expect(limiter.counts).toEqual({ waiting: 400, strangers: 1024, known: 0 });
+    expect(limiter.counts).toEqual({ waiting: 400, unauthenticated: 1024, known: 0 });
   });
 
   it('may wait for 5 s, and is closed then although the queue is long', async () => {
-    const { clock, arrive, closed } = setUp({ strangersMax: 1, settledMs: 60_000, firstRequestMs: 60_000 });
+    const { clock, arrive, closed } = setUp({ unauthenticatedMax: 1, settledMs: 60_000, firstRequestMs: 60_000 });
     arrive('a');
     const first = arrive('b');
     await clock.advance(1000);
@@ -137,7 +137,7 @@ describe('a stranger', () => {
   });
 
   it('that waits alone begins within 20 ms of when there is room', async () => {
-    const { clock, arrive, begun } = setUp({ strangersMax: 1, settledMs: 2_030 });
+    const { clock, arrive, begun } = setUp({ unauthenticatedMax: 1, settledMs: 2_030 });
     arrive('a');
     arrive('b');
     await clock.advance(2_029);
@@ -147,11 +147,11 @@ describe('a stranger', () => {
   });
 
   it('that is gone while it waits is counted no more, and the next one has its turn', () => {
-    const { arrive, limiter, begun } = setUp({ strangersMax: 1 });
+    const { arrive, limiter, begun } = setUp({ unauthenticatedMax: 1 });
     const [a, b] = [arrive('a'), arrive('b')];
     arrive('c');
     limiter.gone(b);
-    expect(limiter.counts).toEqual({ waiting: 1, strangers: 1, known: 0 });
+    expect(limiter.counts).toEqual({ waiting: 1, unauthenticated: 1, known: 0 });
     limiter.gone(a);
     expect(begun).toEqual(['a', 'c']);
   });
@@ -187,15 +187,15 @@ describe('a stranger', () => {
     expect(limiter.asked(socket)).toEqual({ isLast: true });
     limiter.answered(socket, 'refused');
     limiter.accepted(socket, 'pod');
-    expect(limiter.counts).toEqual({ waiting: 0, strangers: 0, known: 0 });
+    expect(limiter.counts).toEqual({ waiting: 0, unauthenticated: 0, known: 0 });
   });
 
   it('that left while it waited takes no turn', async () => {
-    const { clock, limiter, arrive, begun } = setUp({ strangersMax: 1 });
+    const { clock, limiter, arrive, begun } = setUp({ unauthenticatedMax: 1 });
     arrive('a');
     arrive('b').destroy();
     arrive('c');
-    expect(limiter.counts).toEqual({ waiting: 1, strangers: 1, known: 0 });
+    expect(limiter.counts).toEqual({ waiting: 1, unauthenticated: 1, known: 0 });
     await clock.advance(2_500);
     expect(begun).toEqual(['a', 'c']);
   });
@@ -203,7 +203,7 @@ describe('a stranger', () => {
 
 describe('a connection with an accepted token', () => {
   it('holds no place of a stranger, and is not closed for one', async () => {
-    const { clock, limiter, arrive } = setUp({ strangersMax: 1 });
+    const { clock, limiter, arrive } = setUp({ unauthenticatedMax: 1 });
     const known = arrive('a');
     limiter.asked(known);
     limiter.accepted(known, 'pod');
@@ -238,13 +238,13 @@ describe('a connection with an accepted token', () => {
   });
 
   it('lets a stranger begin that waits', () => {
-    const { limiter, arrive, begun } = setUp({ strangersMax: 1 });
+    const { limiter, arrive, begun } = setUp({ unauthenticatedMax: 1 });
     const known = arrive('a');
     arrive('b');
     limiter.accepted(known, 'pod');
     expect(begun).toEqual(['a', 'b']);
     limiter.accepted(known, 'another pod');
-    expect(limiter.counts).toEqual({ waiting: 0, strangers: 1, known: 1 });
+    expect(limiter.counts).toEqual({ waiting: 0, unauthenticated: 1, known: 1 });
   });
 
   it('stays one where its node is throttled, or what it sends is wrong', () => {
@@ -252,7 +252,7 @@ describe('a connection with an accepted token', () => {
     const socket = arrive('a');
     limiter.accepted(socket, 'pod');
     for (const outcome of ['refused', 'accepted', 'refused', 'refused'] as const) limiter.answered(socket, outcome);
-    expect(limiter.counts).toEqual({ waiting: 0, strangers: 0, known: 1 });
+    expect(limiter.counts).toEqual({ waiting: 0, unauthenticated: 0, known: 1 });
     expect(limiter.asked(socket)).toEqual({ isLast: true });
   });
 
@@ -265,14 +265,14 @@ describe('a connection with an accepted token', () => {
     expect(socket.destroyed).toBe(false);
     limiter.asked(socket);
     limiter.answered(socket, 'unauthenticated');
-    expect(limiter.counts).toEqual({ waiting: 0, strangers: 1, known: 0 });
+    expect(limiter.counts).toEqual({ waiting: 0, unauthenticated: 1, known: 0 });
     await clock.advance(5_500);
     expect(socket.destroyed).toBe(true);
   });
 });
 
 it('closes what nothing was asked on when it stops, and keeps no timer', async () => {
-  const { clock, limiter, arrive } = setUp({ strangersMax: 2 });
+  const { clock, limiter, arrive } = setUp({ unauthenticatedMax: 2 });
   const [silent, asking, waiting] = [arrive('a'), arrive('b'), arrive('c')];
   limiter.asked(asking);
   limiter.stop();

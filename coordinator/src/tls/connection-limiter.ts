@@ -15,7 +15,7 @@ export type ConnectionLimiterOptions<S extends LimitedSocket> = {
 
 export type ConnectionLimits = {
   /** Connections of clients that were not accepted that are read from. */
-  strangersMax: number;
+  unauthenticatedMax: number;
   /** Connections that wait until they are read from; one more is closed. */
   waitingMax: number;
   /** Connections that begin in a second: a handshake takes most of a millisecond. */
@@ -35,7 +35,7 @@ export type ConnectionLimits = {
 export type ClosedReason = 'no request' | 'idle' | 'full' | 'waited' | 'queue full' | 'pod' | 'no progress';
 
 const LIMITS: ConnectionLimits = {
-  strangersMax: 1024,
+  unauthenticatedMax: 1024,
   waitingMax: 1024,
   beginsPerSecond: 400,
   firstRequestMs: 10_000,
@@ -51,7 +51,7 @@ const REQUEST_MS = 20_000;
 const WAITED_MS = 5_000;
 const SWEEP_MS = 250;
 /** While there are strangers. */
-const SWEEP_STRANGERS_MS = 20;
+const SWEEP_UNAUTHENTICATED_MS = 20;
 /** Bytes beyond {@link OVERHEAD} times the content: two TLS records, or a handshake with the certificates of a client. */
 const EMPTY_BYTES_MAX = 32 * 1024;
 /** A record of TLS adds 22 bytes to its content. */
@@ -101,7 +101,7 @@ export class ConnectionLimiter<S extends LimitedSocket> {
   readonly #limits: ConnectionLimits;
   readonly #waiting = new Map<S, number>();
   /** The oldest first. */
-  readonly #strangers = new Map<S, ConnectionSlot<S>>();
+  readonly #unauthenticated = new Map<S, ConnectionSlot<S>>();
   readonly #known = new Map<S, ConnectionSlot<S>>();
   /** The connections of each accepted client, the longest idle first. */
   readonly #byClient = new Map<string, Set<S>>();
@@ -117,8 +117,8 @@ export class ConnectionLimiter<S extends LimitedSocket> {
     this.#begins = new TokenBucket({ burst: beginsPerSecond, intervalMs: 1000 / beginsPerSecond });
   }
 
-  get counts(): { waiting: number; strangers: number; known: number } {
-    return { waiting: this.#waiting.size, strangers: this.#strangers.size, known: this.#known.size };
+  get counts(): { waiting: number; unauthenticated: number; known: number } {
+    return { waiting: this.#waiting.size, unauthenticated: this.#unauthenticated.size, known: this.#known.size };
   }
 
   /** A new connection, of which nothing was read yet. */
@@ -150,10 +150,10 @@ export class ConnectionLimiter<S extends LimitedSocket> {
 
   /** The client of a connection was accepted. */
   accepted(socket: S, client: string): void {
-    const place = this.#strangers.get(socket);
+    const place = this.#unauthenticated.get(socket);
     if (!place) return;
     place.client = client;
-    this.#strangers.delete(socket);
+    this.#unauthenticated.delete(socket);
     this.#known.set(socket, place);
     const sockets = this.#byClient.get(client) ?? new Set();
     this.#byClient.set(client, sockets.add(socket));
@@ -170,7 +170,7 @@ export class ConnectionLimiter<S extends LimitedSocket> {
     this.#use(socket, place);
     if (outcome !== 'unauthenticated' || place.client === undefined) return;
     this.#forget(socket);
-    this.#strangers.set(socket, { ...place, client: undefined });
+    this.#unauthenticated.set(socket, { ...place, client: undefined });
     this.#sweepLater();
   }
 
@@ -186,7 +186,7 @@ export class ConnectionLimiter<S extends LimitedSocket> {
     this.#close(socket, 'no progress');
     const nowMs = this.#options.clock.monotonic();
     if (this.#excesses.take(nowMs)) return;
-    for (const { socket: other, securedMs } of this.#strangers.values())
+    for (const { socket: other, securedMs } of this.#unauthenticated.values())
       if (nowMs - securedMs >= PROMPT_MS) this.#close(other, 'no progress');
   }
 
@@ -199,7 +199,7 @@ export class ConnectionLimiter<S extends LimitedSocket> {
 
   /** Closes whatever nothing was asked on. */
   stop(): void {
-    const silent = [...this.#strangers.values()].filter(({ hasAsked }) => !hasAsked);
+    const silent = [...this.#unauthenticated.values()].filter(({ hasAsked }) => !hasAsked);
     for (const socket of [...this.#waiting.keys(), ...silent.map(({ socket }) => socket)]) {
       this.#forget(socket);
       socket.destroy();
@@ -207,7 +207,7 @@ export class ConnectionLimiter<S extends LimitedSocket> {
   }
 
   #placeOf(socket: S): ConnectionSlot<S> | undefined {
-    return this.#strangers.get(socket) ?? this.#known.get(socket);
+    return this.#unauthenticated.get(socket) ?? this.#known.get(socket);
   }
 
   /** The connection of a client that was used last is the last. */
@@ -222,7 +222,7 @@ export class ConnectionLimiter<S extends LimitedSocket> {
     ofClient?.delete(socket);
     if (client !== undefined && ofClient?.size === 0) this.#byClient.delete(client);
     this.#known.delete(socket);
-    this.#strangers.delete(socket);
+    this.#unauthenticated.delete(socket);
     this.#waiting.delete(socket);
   }
 
@@ -241,16 +241,16 @@ export class ConnectionLimiter<S extends LimitedSocket> {
       const counts = { refusals: 0, bytes: 0, contentBytes: 0, emptyBytes: 0, keyUpdates: 0 };
       const times = { beganMs: nowMs, untilMs, securedMs: Number.POSITIVE_INFINITY };
       const place = { socket, hasAsked: false, client: undefined, content: undefined };
-      this.#strangers.set(socket, { ...place, ...times, ...counts });
+      this.#unauthenticated.set(socket, { ...place, ...times, ...counts });
       this.#begins.take(nowMs);
       begin(socket);
     }
   }
 
   #hasRoom(nowMs: number): boolean {
-    const { strangersMax, settledMs } = this.#limits;
-    if (this.#strangers.size < strangersMax) return true;
-    const [oldest] = this.#strangers.values();
+    const { unauthenticatedMax, settledMs } = this.#limits;
+    if (this.#unauthenticated.size < unauthenticatedMax) return true;
+    const [oldest] = this.#unauthenticated.values();
     if (!oldest || nowMs - oldest.beganMs < settledMs) return false;
     this.#close(oldest.socket, 'full');
     return true;
@@ -258,11 +258,11 @@ export class ConnectionLimiter<S extends LimitedSocket> {
 
   #sweepLater(): void {
     if (this.#cancelSweep) return;
-    const intervalMs = this.#waiting.size + this.#strangers.size > 0 ? SWEEP_STRANGERS_MS : SWEEP_MS;
+    const intervalMs = this.#waiting.size + this.#unauthenticated.size > 0 ? SWEEP_UNAUTHENTICATED_MS : SWEEP_MS;
     this.#cancelSweep = this.#options.clock.after(intervalMs, () => {
       this.#cancelSweep = undefined;
       this.#sweep();
-      if (this.#waiting.size + this.#strangers.size + this.#known.size > 0) this.#sweepLater();
+      if (this.#waiting.size + this.#unauthenticated.size + this.#known.size > 0) this.#sweepLater();
     });
   }
 
@@ -272,7 +272,7 @@ export class ConnectionLimiter<S extends LimitedSocket> {
       if (nowMs - sinceMs < WAITED_MS) break;
       this.#close(socket, 'waited');
     }
-    for (const place of this.#strangers.values()) {
+    for (const place of this.#unauthenticated.values()) {
       if (nowMs >= place.untilMs) this.#close(place.socket, place.hasAsked ? 'idle' : 'no request');
       else this.#checkProgress(place);
     }

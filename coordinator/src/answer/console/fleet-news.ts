@@ -27,7 +27,7 @@ export class FleetNews {
   readonly #options: FleetNewsOptions;
   readonly #stream: EventStream;
   /** The summary of each node that was sent last. */
-  readonly #told = new Map<string, string>();
+  readonly #sent = new Map<string, string>();
   /** Each node as it was when it was last evaluated. */
   readonly #known = new Map<string, { summary: NodeSummary; atMs: number }>();
   #replica = '';
@@ -72,15 +72,15 @@ export class FleetNews {
     this.#known.delete(name);
     if (!this.#isOn) return;
     const summary = this.#find(name);
-    const before = this.#told.get(name);
+    const before = this.#sent.get(name);
     if (!summary) {
-      this.#told.delete(name);
+      this.#sent.delete(name);
       this.#stream.add({ name: 'node-gone', data: JSON.stringify({ name }) });
       return;
     }
     const data = JSON.stringify(summary);
     if (data === before) return;
-    this.#told.set(name, data);
+    this.#sent.set(name, data);
     this.#stream.add({ name: 'node', data });
   }
 
@@ -101,7 +101,7 @@ export class FleetNews {
 
   /** Another term begins, or this replica leads no more. */
   restart(): void {
-    this.#told.clear();
+    this.#sent.clear();
     this.#known.clear();
     if (this.#isOn) this.#stream.restart();
     this.tick();
@@ -118,7 +118,7 @@ export class FleetNews {
 
   #sleep(): void {
     this.#isOn = false;
-    this.#told.clear();
+    this.#sent.clear();
     this.#known.clear();
   }
 

@@ -40,7 +40,7 @@ export function deviceLabelsLabeler(grammar: DeviceGrammar): Labeler {
             key,
             value: node.labels[key] ?? '',
             ...OWN,
-            ...farewell(node, key, grammar),
+            ...removalReason(node, key, grammar),
           }),
         ),
       ];
@@ -83,7 +83,7 @@ function wish({ labels, ownedLabels }: EvaluatedNode, key: string, { value, reas
   return theirLabel(key, value, there);
 }
 
-function farewell(
+function removalReason(
   node: EvaluatedNode,
   key: string,
   grammar: DeviceGrammar,

@@ -53,7 +53,7 @@ export function impliedLabels(
       const all = rules();
       const listed = listedOf(node, 'label', isOfRule);
       const { implied, unknown } = all.evaluate(
-        groundsOf(node, wishes, listed, all),
+        labelsToEvaluate(node, wishes, listed, all),
         node.inventory,
         undecidedOn(node, wishes, factLabels),
       );
@@ -83,7 +83,7 @@ export function impliedLabels(
         const doubt = unknown.get(key);
         const value = node.labels[key] ?? '';
         if (doubt !== undefined) claims.push({ ...own(key), value, stance: 'keep', reason: doubt, cause: 'unknown' });
-        else claims.push({ ...own(key), value, stance: 'absent', ...farewell(key, all) });
+        else claims.push({ ...own(key), value, stance: 'absent', ...removalReason(key, all) });
       }
       return claims;
     },
@@ -111,7 +111,7 @@ export function ruleInputsOf(
   factLabels: readonly string[],
 ): { labels: Record<string, string>; undecided: Undecided } {
   const listed = listedOf(node, 'label', isOfRule);
-  return { labels: groundsOf(node, wishes, listed, rules), undecided: undecidedOn(node, wishes, factLabels) };
+  return { labels: labelsToEvaluate(node, wishes, listed, rules), undecided: undecidedOn(node, wishes, factLabels) };
 }
 
 /** Labels that the node may still get: by its agent, or by a labeler that does not know yet. */
@@ -155,21 +155,21 @@ function labelsOfServices(services: () => readonly Service[]): LabelsOfServices 
  * The labels that rules may build on. Labels that rules brought do not count, or two rules would hold up each other for
  * ever. A listed label that no rule implies any more stays, and counts, only if another writer applied it as well.
  */
-function groundsOf(
+function labelsToEvaluate(
   node: EvaluatedNode,
   wishes: LabelWishes,
   listed: ReadonlySet<string>,
   rules: Pick<Rules, 'labels'>,
 ): Record<string, string> {
-  const grounds = labelsAfter(node, wishes);
+  const labels = labelsAfter(node, wishes);
   for (const key of listed) {
-    if (rules.labels.has(key) && !node.sharedLabels.has(key) && !wishes.has(key)) delete grounds[key];
+    if (rules.labels.has(key) && !node.sharedLabels.has(key) && !wishes.has(key)) delete labels[key];
   }
-  return grounds;
+  return labels;
 }
 
 /** If there still is a rule, the label goes because of what the node is. */
-function farewell(key: string, { labels }: Pick<Rules, 'labels'>): Pick<Claim, 'reason' | 'cause'> {
+function removalReason(key: string, { labels }: Pick<Rules, 'labels'>): Pick<Claim, 'reason' | 'cause'> {
   return { reason: 'no rule implies it any more', cause: labels.has(key) ? 'evidence' : 'configuration' };
 }
 

@@ -144,7 +144,7 @@ function unheardVerdict(freshness: NodeSnapshot['freshness']): Verdict | undefin
 
 function judgeProbe(check: ProbeCheck, { service, snapshot, now }: Subject): Verdict {
   const { id, settings: probe } = check;
-  const { freshness, services, heardMs = now.monotonicMs, toldMs, pods, podsKnown } = snapshot;
+  const { freshness, services, heardMs = now.monotonicMs, assignedMs, pods, podsKnown } = snapshot;
   const unheard = unheardVerdict(freshness);
   if (unheard) return unheard;
   const report = services.get(id);
@@ -156,7 +156,7 @@ function judgeProbe(check: ProbeCheck, { service, snapshot, now }: Subject): Ver
     return can === 'no-address' && isKnown ? { ...SEEN, state: 'not-ready', reason } : { ...UNKNOWN, reason };
   }
   // While the agent is not heard, or leaves, its silence counts as it does for every check.
-  if (!report && heardMs - (toldMs.get(id) ?? heardMs) < TOLD_MS) {
+  if (!report && heardMs - (assignedMs.get(id) ?? heardMs) < TOLD_MS) {
     return { ...UNKNOWN, reason: `the agent has not checked ${id} as it is now` };
   }
   if (!report) return { ...SILENT, reason: `the agent does not report on ${id}` };

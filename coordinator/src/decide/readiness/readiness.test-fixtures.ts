@@ -96,7 +96,7 @@ export function snapshot(change: Partial<NodeSnapshot> = {}, ready = true): Node
     pods: [pod()],
     podsKnown: () => true,
     servicesKnown: true,
-    toldMs: new Map(),
+    assignedMs: new Map(),
     workspaces: undefined,
     holds: NO_HOLDS,
     ...change,

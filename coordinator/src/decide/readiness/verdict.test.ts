@@ -58,7 +58,7 @@ describe('a service', () => {
 
   test('has the strongest cause that speaks against it', () => {
     const freshness = { state: 'silent' as const };
-    const toldMs = new Map([['ws-daemon', 0]]);
+    const assignedMs = new Map([['ws-daemon', 0]]);
     expect(verdict({ freshness }).cause).toBe('silence');
     expect(verdict({ freshness: { state: 'absent' } }).cause).toBe('silence');
     expect(verdict({ freshness, pods: [] }).cause).toBe('evidence');
@@ -66,7 +66,7 @@ describe('a service', () => {
     expect(verdict({ freshness: { state: 'unheard' } }).cause).toBe('unknown');
     expect(verdict({}).cause).toBe('agent');
     expect(
-      withoutChecks(judgeService(WS_DAEMON_SERVICE, snapshot({ services: new Map(), toldMs }), at(30_000))),
+      withoutChecks(judgeService(WS_DAEMON_SERVICE, snapshot({ services: new Map(), assignedMs }), at(30_000))),
     ).toEqual({
       state: 'not-ready',
       reason: 'the agent does not report on ws-daemon',
@@ -183,10 +183,10 @@ test('pods in a namespace that was not listed yet say nothing', () => {
 test('an agent that got a check a moment ago need not report on it yet', () => {
   const service = serviceOf('mirror', { checks: [probeCheck('mirror')] });
   const judge = (nowMs: number) =>
-    judgeService(service, snapshot({ toldMs: new Map([[service.name, 0]]) }), at(nowMs)).state;
+    judgeService(service, snapshot({ assignedMs: new Map([[service.name, 0]]) }), at(nowMs)).state;
   expect([judge(0), judge(29_999), judge(30_000)]).toEqual(['unknown', 'unknown', 'not-ready']);
   const later = (nowMs: number) =>
-    judgeService(service, snapshot({ toldMs: new Map([[service.name, 100_000]]) }), at(nowMs)).state;
+    judgeService(service, snapshot({ assignedMs: new Map([[service.name, 100_000]]) }), at(nowMs)).state;
   expect([later(129_999), later(130_000)]).toEqual(['unknown', 'not-ready']);
   expect(judgeService(service, snapshot(), at(60_000)).state).toBe('unknown');
 });
@@ -242,7 +242,7 @@ describe('a probe of pods of which none can be probed', () => {
 test('what an agent reports counts, however lately it was told', () => {
   const service = serviceOf('ws-daemon', { checks: [probeCheck('ws-daemon')] });
   const judge = (ready: boolean) =>
-    judgeService(service, snapshot({ toldMs: new Map([[service.name, 0]]) }, ready), at(0)).state;
+    judgeService(service, snapshot({ assignedMs: new Map([[service.name, 0]]) }, ready), at(0)).state;
   expect([judge(true), judge(false)]).toEqual(['ready', 'not-ready']);
 });
 
@@ -365,7 +365,7 @@ describe('of several checks', () => {
       ['well', report('well', true)],
       ['ill', report('ill', false)],
     ]),
-    toldMs: new Map([
+    assignedMs: new Map([
       ['missing', 0],
       ['unasked', 60_000],
     ]),

@@ -44,9 +44,9 @@ export function answer(predicate: MachinePredicate, inventory: Inventory): Predi
         predicate.kind === 'module'
           ? `the kernel module ${predicate.name}`
           : `the flag ${predicate.name} of its processors`;
-      const told = own(inventory.answers, questionOf(predicate) ?? '');
-      if (told === undefined) return { truth: 'unknown', found: `the agent has not reported ${what}` };
-      return { truth: truthOf(told), found: `the node ${told ? 'has' : 'does not have'} ${what}` };
+      const answer = own(inventory.answers, questionOf(predicate) ?? '');
+      if (answer === undefined) return { truth: 'unknown', found: `the agent has not reported ${what}` };
+      return { truth: truthOf(answer), found: `the node ${answer ? 'has' : 'does not have'} ${what}` };
     }
   }
 }
@@ -156,14 +156,14 @@ function fact(
   { name, test }: { name: string; test?: Among | Order },
   { facts, unread, devices }: Inventory,
 ): PredicateResult {
-  const told = own(facts, name);
+  const fact = own(facts, name);
   const isKnown = devices !== undefined && !unread.includes('facts');
-  if (told === undefined) {
+  if (fact === undefined) {
     if (!isKnown) return { truth: 'unknown', found: 'the agent has not read the facts yet' };
     return { truth: 'no', found: `the agent found no ${name} on its machine` };
   }
-  const found = `the agent reports ${name} as ${JSON.stringify(told)}`;
-  return { truth: truthOf(fulfils(test, told)), found };
+  const found = `the agent reports ${name} as ${JSON.stringify(fact)}`;
+  return { truth: truthOf(fulfils(test, fact)), found };
 }
 
 function fulfils(test: Among | Order | undefined, text: string): boolean {

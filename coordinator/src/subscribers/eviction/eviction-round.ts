@@ -118,18 +118,18 @@ export class EvictionRound {
     waiting.dueMs = clock.monotonic() + delayMs;
     const why = outcome.kind === 'blocked' ? { reason: outcome.message } : { err: outcome.error };
     const fields = { node: this.#node, pod: fullName(pod), labels, ...why, delayMs: Math.round(delayMs) };
-    if (waiting.told) {
+    if (waiting.isReported) {
       logger.debug(fields, 'Failed again to evict a pod');
       return;
     }
-    waiting.told = true;
+    waiting.isReported = true;
     logger.warn(fields, 'Failed to evict a pod; it is tried until it goes');
     record(refusedNews(pod, this.#node, labels, outcome));
   }
 
   #pretend({ pod, waiting, labels }: EvictionAttempt): void {
-    if (waiting.told) return;
-    waiting.told = true;
+    if (waiting.isReported) return;
+    waiting.isReported = true;
     this.#deps.logger.info({ node: this.#node, pod: fullName(pod), labels }, 'Would evict a pod');
   }
 }
@@ -164,7 +164,7 @@ function subjectOf({ metadata: { name, namespace = '', uid } }: Pod): EventSubje
 export type WaitingPod = {
   dueMs: number;
   /** Whether people were told that it cannot be evicted. */
-  told: boolean;
+  isReported: boolean;
   readonly blocked: Backoff;
   readonly failed: Backoff;
 };
@@ -201,7 +201,7 @@ export class WaitingPods {
       if (this.#pods.has(uid)) continue;
       const blocked = new Backoff({ baseMs: BLOCKED_BASE_MS, maxMs: BLOCKED_MAX_MS, random });
       const failed = new Backoff({ baseMs: FAILED_BASE_MS, maxMs: FAILED_MAX_MS, random });
-      this.#pods.set(uid, { dueMs: 0, told: false, blocked, failed });
+      this.#pods.set(uid, { dueMs: 0, isReported: false, blocked, failed });
     }
   }
 

@@ -10,7 +10,7 @@ import { createEvictionMetrics } from './metrics.ts';
 import type { NodeState } from './misplaced-pods.ts';
 
 /** What is left of a node's state, and how long it takes until that is more. */
-type Ripe = { state: NodeState; moreInMs: number | undefined };
+type DueLabels = { state: NodeState; moreInMs: number | undefined };
 
 /**
  * Since when labels have been away, so that no pod goes for one that comes back soon. What was seen before this began,
@@ -26,22 +26,22 @@ export class AwayLabels {
   }
 
   /** A node as it is now. Of what was withdrawn there remains what has been away for long enough. */
-  look(node: string, { labels, withdrawn }: NodeState, nowMs: number): Ripe {
+  look(node: string, { labels, withdrawn }: NodeState, nowMs: number): DueLabels {
     const before = this.#sinceMs.get(node);
     const sinceMs = new Map<string, number>();
-    const ripe: Record<string, string> = {};
+    const due: Record<string, string> = {};
     let moreInMs: number | undefined;
     for (const [key, value] of Object.entries(withdrawn)) {
       if (Object.hasOwn(labels, key) && labels[key] === value) continue;
       const awaySinceMs = before?.get(`${key}=${value}`) ?? nowMs;
       sinceMs.set(`${key}=${value}`, awaySinceMs);
       const leftMs = awaySinceMs + this.#delayMs - nowMs;
-      if (leftMs <= 0) ripe[key] = value;
+      if (leftMs <= 0) due[key] = value;
       else moreInMs = Math.min(moreInMs ?? leftMs, leftMs);
     }
     if (sinceMs.size > 0) this.#sinceMs.set(node, sinceMs);
     else this.#sinceMs.delete(node);
-    return { state: { labels, withdrawn: ripe }, moreInMs };
+    return { state: { labels, withdrawn: due }, moreInMs };
   }
 
   forget(node: string): void {
@@ -166,9 +166,9 @@ export class Evictor {
    * between two readings of the clock would be in neither.
    */
   #lookInTime(name: string): NodeState | undefined {
-    const ripe = this.#ripeOf(name);
-    if (ripe?.moreInMs !== undefined) this.#queue.addAfter(name, ripe.moreInMs);
-    return somethingToDo(ripe);
+    const due = this.#dueOf(name);
+    if (due?.moreInMs !== undefined) this.#queue.addAfter(name, due.moreInMs);
+    return somethingToDo(due);
   }
 
   /** The node's state once there is something left of the budget, so that what is listed then is not old. */
@@ -240,10 +240,10 @@ export class Evictor {
 
   /** `undefined` when there is nothing to do for the node, or no right to. */
   #stateOf(name: string): NodeState | undefined {
-    return somethingToDo(this.#ripeOf(name));
+    return somethingToDo(this.#dueOf(name));
   }
 
-  #ripeOf(name: string): Ripe | undefined {
+  #dueOf(name: string): DueLabels | undefined {
     if (!this.#mayWrite()) return undefined;
     const state = this.#options.stateOf(name);
     if (state) return this.#away.look(name, state, this.#nowMs());
@@ -260,6 +260,6 @@ export class Evictor {
   }
 }
 
-function somethingToDo(ripe: Ripe | undefined): NodeState | undefined {
-  return ripe && Object.keys(ripe.state.withdrawn).length > 0 ? ripe.state : undefined;
+function somethingToDo(due: DueLabels | undefined): NodeState | undefined {
+  return due && Object.keys(due.state.withdrawn).length > 0 ? due.state : undefined;
 }

@@ -23,29 +23,29 @@ type Total = {
 const KEYS_MAX = 500;
 const OTHER_KEYS = 'other';
 
-/** Keeps count of how long nodes lied: when a lie is seen it begins, when it is seen no more it ends. */
+/** Counts how long Nodes drifted: a drift begins when it is seen, and ends when it is seen no more. */
 export class DriftTotals {
   readonly #entries = new Map<Subject, Map<string, Entry>>();
   readonly #totals = new Map<string, Total>();
 
   /** Everything that a node says now and that is not so. `nowMs` is monotonic, and never less than before. */
-  saw(subject: Subject, lies: readonly Drift[], nowMs: number): void {
+  saw(subject: Subject, drifts: readonly Drift[], nowMs: number): void {
     const known = this.#entries.get(subject);
-    if (lies.length === 0 && !known) return;
+    if (drifts.length === 0 && !known) return;
     const entries = known ?? new Map<string, Entry>();
     this.#entries.set(subject, entries);
     const seen = new Set<string>();
-    for (const lie of lies) {
-      const id = idOf(lie);
+    for (const drift of drifts) {
+      const id = idOf(drift);
       seen.add(id);
-      const entry = entries.get(id) ?? { ...lie, closedMs: 0, times: 0, sinceMs: undefined };
+      const entry = entries.get(id) ?? { ...drift, closedMs: 0, times: 0, sinceMs: undefined };
       entries.set(id, entry);
-      if (entry.sinceMs === undefined) this.#begin(entry, lie, nowMs);
+      if (entry.sinceMs === undefined) this.#begin(entry, drift, nowMs);
     }
     for (const [id, entry] of entries) if (!seen.has(id)) this.#end(entry, nowMs);
   }
 
-  /** The node is gone. Its lies still count for their keys. */
+  /** The node is gone. Its drifts still count for their keys. */
   forget(subject: Subject, nowMs: number): void {
     for (const entry of this.#entries.get(subject)?.values() ?? []) this.#end(entry, nowMs);
     this.#entries.delete(subject);

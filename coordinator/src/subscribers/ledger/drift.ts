@@ -30,21 +30,21 @@ export type DriftRules = {
 /** What the evidence says of a key: that it is to be there, that it is to be absent, or nothing. */
 type Truth = { isThere: boolean; evidence: string; readiness?: ServiceReadiness };
 
-/** Every lie on a Node. A key that is missing, or has another value than it should, counts as absent. */
+/** Every drift on a Node. A key that is missing, or has another value than it should, counts as absent. */
 export function driftOn(facts: LedgerFacts, rules: DriftRules): Drift[] {
-  const lies: Drift[] = [];
+  const drifts: Drift[] = [];
   for (const entry of facts.intent.values()) {
     const service = rules.services.find((each) => publishes(each, entry));
     if (entry.kind === 'condition') {
-      const lie = conditionLie(entry, service, facts, rules);
-      if (lie) lies.push(lie);
+      const drift = conditionDrift(entry, service, facts, rules);
+      if (drift) drifts.push(drift);
       continue;
     }
     const truth = truthOf(entry, service, facts);
     if (!truth) continue;
     const isThere = isOn(entry, facts);
     if (isThere === undefined || isThere === truth.isThere) continue;
-    lies.push({
+    drifts.push({
       kind: entry.kind,
       key: entry.key,
       service: service?.name,
@@ -59,11 +59,11 @@ export function driftOn(facts: LedgerFacts, rules: DriftRules): Drift[] {
       evidence: truth.evidence,
     });
   }
-  return lies;
+  return drifts;
 }
 
 /** A condition says that a service is ready, or that it is not, or nothing: `Unknown`. */
-function conditionLie(
+function conditionDrift(
   entry: IntentEntry,
   service: Service | undefined,
   facts: LedgerFacts,

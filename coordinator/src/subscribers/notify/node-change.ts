@@ -1,6 +1,6 @@
 type Values = Readonly<Record<string, string>>;
 
-/** What a receiver is told about of a node. */
+/** What a receiver is acknowledged about of a node. */
 export type NodeMetadata = { labels: Values; annotations: Values };
 
 /** Keys of a message that the receiver may or may not have processed, since it did not answer. */
@@ -26,17 +26,17 @@ export const NO_DOUBT: Doubt = { labels: [], annotations: [] };
 const KEYS_IN_DOUBT_MAX = 1000;
 
 /**
- * What makes `now` out of `told`, or nothing if they are equal. What is in doubt is always in it, whatever `told` says,
+ * What makes `now` out of `acknowledged`, or nothing if they are equal. What is in doubt is always in it, whatever `acknowledged` says,
  * so that the end is the same whether the receiver has heard of it or not.
  */
 export function nodeChange(
   node: string,
-  told: NodeMetadata,
+  acknowledged: NodeMetadata,
   now: NodeMetadata,
   doubt: Doubt = NO_DOUBT,
 ): NodeChange | undefined {
-  const labels = difference(told.labels, now.labels, doubt.labels);
-  const annotations = difference(told.annotations, now.annotations, doubt.annotations);
+  const labels = difference(acknowledged.labels, now.labels, doubt.labels);
+  const annotations = difference(acknowledged.annotations, now.annotations, doubt.annotations);
   if (!labels && !annotations) return undefined;
   return {
     node,
@@ -63,16 +63,16 @@ function keysOf(added: Values, updated: Values, deleted: readonly string[]): rea
   return [...Object.keys(added), ...Object.keys(updated), ...deleted].slice(0, KEYS_IN_DOUBT_MAX);
 }
 
-function difference(told: Values, now: Values, doubt: readonly string[]): Difference | undefined {
-  if (told === now && doubt.length === 0) return undefined;
+function difference(acknowledged: Values, now: Values, doubt: readonly string[]): Difference | undefined {
+  if (acknowledged === now && doubt.length === 0) return undefined;
   const doubted = new Set(doubt);
   const added: Record<string, string> = {};
   const updated: Record<string, string> = {};
   for (const [key, value] of Object.entries(now)) {
-    if (!Object.hasOwn(told, key)) added[key] = value;
-    else if (told[key] !== value || doubted.has(key)) updated[key] = value;
+    if (!Object.hasOwn(acknowledged, key)) added[key] = value;
+    else if (acknowledged[key] !== value || doubted.has(key)) updated[key] = value;
   }
-  const known = new Set([...Object.keys(told), ...doubted]);
+  const known = new Set([...Object.keys(acknowledged), ...doubted]);
   const deleted = [...known].filter((key) => !Object.hasOwn(now, key));
   const isEmpty = deleted.length === 0 && Object.keys(added).length === 0 && Object.keys(updated).length === 0;
   return isEmpty ? undefined : { added, deleted, updated };

@@ -26,10 +26,10 @@ export type OutboxOptions = {
   signal: AbortSignal;
 };
 
-/** One life of a node, from its first sight until it goes, and how much of it the receiver was told. */
-type Sight = {
+/** What the receiver acknowledged of a node, from when it is first seen until it goes. */
+type Delivery = {
   now: NodeMetadata & { uid: string };
-  told: NodeMetadata;
+  acknowledged: NodeMetadata;
   doubt: Doubt;
   /** Present while its last message has failed. */
   backoff: Backoff | undefined;
@@ -51,7 +51,7 @@ const RETRY = { baseMs: 500, maxMs: 60_000 };
  */
 export class Outbox {
   readonly #options: OutboxOptions;
-  readonly #sights = new Map<string, Sight>();
+  readonly #deliveries = new Map<string, Delivery>();
   /** A node with news is in one of these three. */
   readonly #ready = new Set<string>();
   /** With what cancels the waiting. */
@@ -81,19 +81,25 @@ export class Outbox {
   /** Takes note of how a node is now. The records are kept by reference, and must not change. */
   offer({ name, uid, labels, annotations }: NotifiedNode): void {
     if (this.#options.signal.aborted) return;
-    const sight = this.#sights.get(name);
+    const delivery = this.#deliveries.get(name);
     const now = { uid, labels, annotations };
-    if (sight?.now.uid !== uid) {
+    if (delivery?.now.uid !== uid) {
       this.gone(name);
-      this.#sights.set(name, { now, told: NO_METADATA, doubt: NO_DOUBT, backoff: undefined, notBeforeMs: 0 });
-    } else if (sight.now.labels === labels && sight.now.annotations === annotations) return;
-    else sight.now = now;
+      this.#deliveries.set(name, {
+        now,
+        acknowledged: NO_METADATA,
+        doubt: NO_DOUBT,
+        backoff: undefined,
+        notBeforeMs: 0,
+      });
+    } else if (delivery.now.labels === labels && delivery.now.annotations === annotations) return;
+    else delivery.now = now;
     this.#enqueue(name);
   }
 
   /** Forgets a node without a message. One that is on its way goes on. */
   gone(name: string): void {
-    this.#sights.delete(name);
+    this.#deliveries.delete(name);
     this.#ready.delete(name);
     this.#waiting.get(name)?.();
     this.#waiting.delete(name);
@@ -101,11 +107,11 @@ export class Outbox {
   }
 
   #enqueue(name: string): void {
-    const sight = this.#sights.get(name);
-    if (!sight || this.#ready.has(name) || this.#waiting.has(name) || this.#sending.has(name)) return;
-    if (!this.#changeOf(name, sight)) return;
+    const delivery = this.#deliveries.get(name);
+    if (!delivery || this.#ready.has(name) || this.#waiting.has(name) || this.#sending.has(name)) return;
+    if (!this.#changeOf(name, delivery)) return;
     const { clock } = this.#options;
-    const delayMs = sight.notBeforeMs - clock.monotonic();
+    const delayMs = delivery.notBeforeMs - clock.monotonic();
     const wake = () => this.#wake(name);
     if (delayMs > 0) this.#waiting.set(name, clock.after(delayMs, wake));
     else wake();
@@ -118,11 +124,11 @@ export class Outbox {
   }
 
   /** What is to be said of a node. If nothing is, what was told is what is now, and one record of it is kept. */
-  #changeOf(name: string, sight: Sight): NodeChange | undefined {
-    const change = nodeChange(name, sight.told, sight.now, sight.doubt);
+  #changeOf(name: string, delivery: Delivery): NodeChange | undefined {
+    const change = nodeChange(name, delivery.acknowledged, delivery.now, delivery.doubt);
     if (change) return change;
-    sight.told = sight.now;
-    sight.backoff = undefined;
+    delivery.acknowledged = delivery.now;
+    delivery.backoff = undefined;
     this.#troubled.delete(name);
     return undefined;
   }
@@ -131,15 +137,15 @@ export class Outbox {
     for (const name of this.#ready) {
       if (this.#pause || this.#seatsTaken >= (this.#backoff.attempts > 0 ? 1 : SEATS)) return;
       this.#ready.delete(name);
-      const sight = this.#sights.get(name);
-      const change = sight && this.#changeOf(name, sight);
-      if (change) void this.#deliver(name, sight, change);
+      const delivery = this.#deliveries.get(name);
+      const change = delivery && this.#changeOf(name, delivery);
+      if (change) void this.#deliver(name, delivery, change);
     }
   }
 
-  async #deliver(name: string, sight: Sight, change: NodeChange): Promise<void> {
+  async #deliver(name: string, delivery: Delivery, change: NodeChange): Promise<void> {
     const { post, onOutcome, clock, signal } = this.#options;
-    const sent = sight.now;
+    const sent = delivery.now;
     const startMs = clock.monotonic();
     const pauses = this.#pauses;
     this.#seatsTaken += 1;
@@ -148,20 +154,20 @@ export class Outbox {
     if (signal.aborted) return;
     this.#sending.delete(name);
     if (outcome.taken === 'yes') {
-      sight.told = sent;
-      sight.doubt = NO_DOUBT;
-      sight.backoff = undefined;
-      sight.notBeforeMs = startMs + NODE_SPACING_MS;
+      delivery.acknowledged = sent;
+      delivery.doubt = NO_DOUBT;
+      delivery.backoff = undefined;
+      delivery.notBeforeMs = startMs + NODE_SPACING_MS;
       this.#backoff.reset();
     } else {
-      if (outcome.taken === 'maybe') sight.doubt = doubtAfter(change);
-      sight.backoff ??= new Backoff({ ...RETRY, random: this.#options.random });
-      sight.notBeforeMs = clock.monotonic() + sight.backoff.next();
+      if (outcome.taken === 'maybe') delivery.doubt = doubtAfter(change);
+      delivery.backoff ??= new Backoff({ ...RETRY, random: this.#options.random });
+      delivery.notBeforeMs = clock.monotonic() + delivery.backoff.next();
       // Those that were on their way together failed for one reason, which counts once.
       this.#pauseFor(Math.max(pauses === this.#pauses ? this.#backoff.next() : 0, outcome.retryAfterMs));
     }
     // It may have gone meanwhile, or be another by now.
-    if (this.#sights.get(name) === sight) this.#setTroubled(name, sight.backoff !== undefined);
+    if (this.#deliveries.get(name) === delivery) this.#setTroubled(name, delivery.backoff !== undefined);
     onOutcome(outcome, this.#troubled.size === 0);
     this.#enqueue(name);
     const restMs = startMs + SEAT_MS - clock.monotonic();
@@ -195,6 +201,6 @@ export class Outbox {
   #end(): void {
     this.#pause?.cancel();
     for (const cancel of this.#waiting.values()) cancel();
-    for (const each of [this.#sights, this.#ready, this.#waiting, this.#sending, this.#troubled]) each.clear();
+    for (const each of [this.#deliveries, this.#ready, this.#waiting, this.#sending, this.#troubled]) each.clear();
   }
 }

@@ -38,7 +38,7 @@ const VERBS: ReadonlyMap<string, Verb> = new Map([
 
 /** kube-scheduler asks on a connection or two, and a standby on a new one for each question that it forwards. */
 const CONNECTION_LIMITS = {
-  strangersMax: 128,
+  unauthenticatedMax: 128,
   settledMs: 0,
   beginsPerSecond: 200,
   perClientMax: 256,
