@@ -135,7 +135,7 @@ export class Collection<T extends Kept> {
     const part = this.#parts.get(name);
     if (!part) return;
     const changes: ObjectChange<T>[] = [];
-    for (const key of [...part.objects.keys()]) this.#remove(part, key, changes);
+    for (const key of [...part.objects.keys()]) this.#remove(part, key, changes, true);
     const { known } = part;
     this.#parts.delete(name);
     if (known === 'listed') this.#listener.listed(changes, true);
