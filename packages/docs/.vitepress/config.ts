@@ -13,6 +13,12 @@ export default defineConfig({
     ['link', { rel: 'icon', href: '/icon.svg' }],
     // A table that is too wide scrolls by itself. Names break only where `breakCode` lets them.
     ['style', {}, '.vp-doc td code { overflow-wrap: normal; word-break: normal }'],
+    // Quiet text and the first button of the theme stand out too little from what is behind them.
+    [
+      'style',
+      {},
+      'html:root { --vp-c-text-3: #67676c; --vp-button-brand-bg: #3a5ccc } html.dark:root { --vp-c-text-3: #98989f; --vp-button-brand-bg: #3e63dd }',
+    ],
   ],
   srcExclude: ['README.md'],
   outDir: 'dist',
@@ -21,6 +27,7 @@ export default defineConfig({
   transformPageData: ({ relativePath, frontmatter }) =>
     relativePath.startsWith('reference/') ? { frontmatter: { ...frontmatter, aside: false } } : {},
   markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     anchor: { slugify: anchorOf },
     config: (markdown) => {
       linkToSource(markdown);
