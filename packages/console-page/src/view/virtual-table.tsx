@@ -17,7 +17,7 @@ export type Column<Row> = {
 const ROW_PX = 34;
 /** Of a line in a narrow window, where a row has one for each cell; a sentence may have more. As in style.css. */
 const LINE_PX = 24;
-const SENTENCE_LINES = 3;
+const SENTENCE_LINES = 5;
 /** Rows beyond what is seen, so that scrolling does not show their absence. */
 const SPARE = 6;
 
