@@ -28,9 +28,9 @@ describeInBrowser('the page of a real coordinator', (open) => {
     await page.getByRole('link', { name: added.name }).click();
     const chain = page.getByRole('region', { name: 'Why: ws-daemon' });
     await chain.getByText('ECONNREFUSED').first().waitFor();
-    await chain.getByText('is to be absent, and it is').waitFor();
+    await chain.getByText('does not have the label').waitFor();
     await added.revive('ws-daemon');
-    await page.getByText('Pods and agent agree that every service is ready.').waitFor();
+    await page.getByText('is as rollcall wants it').waitFor();
     expect(await page.evaluate('notReloaded')).toBe(true);
   });
 

@@ -77,12 +77,14 @@ describeInBrowser('the page', (open) => {
     const steps = (await chain.getByRole('listitem').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' '));
     expect(steps[0]).toMatch(/Pod default\/ws-daemon-down is Ready/);
     expect(steps[1]).toMatch(/Check probe tcp 10\.0\.0\.7:8080 refused the connection twice/);
-    expect(steps[2]).toMatch(/Agent The agent is heard, last report \d+ s ago/);
+    expect(steps[2]).toMatch(/Agent The agent is reporting, last report \d+ s ago/);
     expect(steps[3]).toMatch(/Verdict not ready since .*: the probe fails/);
-    expect(steps[4]).toMatch(/Label gitpod\.io\/ws-daemon_ready_ns_default: is to be absent, and it is/);
+    expect(steps[4]).toMatch(
+      /Label node\/down does not have the label gitpod\.io\/ws-daemon_ready_ns_default: ws-daemon is not/,
+    );
     await page.getByText('label gitpod.io/ws-daemon_ready_ns_default removed: the probe fails').waitFor();
     console.tell(nodeSummary('down'));
-    await page.getByText('Pods and agent agree that every service is ready.').waitFor();
+    await page.getByText('node/down is as rollcall wants it: 2 of 2 services are ready').waitFor();
     await chain.getByText('tcp 10.0.0.7:8080 accepted').waitFor();
   });
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, type Moment, momentOf } from '@rollcall/common/clock.ts';
+import { replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import type { FullReport, Heartbeat, ReportReply } from '@rollcall/common/report.ts';
@@ -283,7 +284,7 @@ export class Replica {
       const facts = queries.explain(node);
       const decision = queries.decide(node);
       if (!facts || !decision) return;
-      nodeDocument(facts, services());
+      nodeDocument(facts, services(), replicaDocument());
       queries.planOf(decision);
       this.#controller.prepare(node);
       const proposal = { services: [], keys, rules: this.#ruleSet, poolLabelSet: () => undefined };

@@ -82,7 +82,7 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
     node: (name) => {
       const facts = nodes.explain(name);
       const changesSince = ledger.summary().since;
-      return facts && { replica: replica(), ...nodeDocument(facts, services()), changesSince };
+      return facts && { ...nodeDocument(facts, services(), replica()), changesSince };
     },
     nodes: () => {
       const refused = options.refusedObjects();

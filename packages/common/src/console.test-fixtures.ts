@@ -1,3 +1,4 @@
+import { withCauses } from './causes.ts';
 import type {
   CheckDocument,
   KeyDocument,
@@ -69,11 +70,16 @@ export function checkDocument(change: Partial<CheckDocument> = {}): CheckDocumen
   return { name: 'probe', state: 'ready', reason: EVIDENCE, cause: 'agent', ...change };
 }
 
+/** Of a key alone; the document of a node gives its keys the causes that they have there. */
+const WELL = { isWell: true, headline: 'It is as it should be', next: 'Nothing needs to change.' };
+
 export function keyDocument(change: Partial<KeyDocument> = {}): KeyDocument {
   return {
     kind: 'label',
     key: READY_LABEL,
     service: 'ws-daemon',
+    cause: WELL,
+    agrees: 'yes',
     stance: 'present',
     value: 'true',
     onNode: 'true',
@@ -86,7 +92,7 @@ export function keyDocument(change: Partial<KeyDocument> = {}): KeyDocument {
 }
 
 export function nodeDocument(change: Partial<NodeDocument> = {}): NodeDocument {
-  return {
+  return withCauses({
     replica: replicaDocument(),
     name: 'node-7',
     uid: 'u',
@@ -97,5 +103,5 @@ export function nodeDocument(change: Partial<NodeDocument> = {}): NodeDocument {
     workspaces: [],
     changes: [],
     ...change,
-  };
+  });
 }

@@ -210,9 +210,21 @@ export type AuditEntry = {
   evidence: string;
 };
 
+/** Why something is as it is, in sentences for people. */
+export type CauseDocument = {
+  /** Whether it is as one would wish. */
+  isWell: boolean;
+  /** The cause, without a full stop. */
+  headline: string;
+  /** What would change it. */
+  next: string;
+};
+
 /** `GET /v1/nodes/NAME`: one node, with the reason for every key. */
 export type NodeDocument = {
   replica: ReplicaDocument;
+  /** The first thing that is not well on the node. */
+  cause: CauseDocument;
   name: string;
   uid: string;
   pool?: string | undefined;
@@ -281,6 +293,10 @@ export type KeyDocument = {
   kind: KeyKind;
   key: string;
   service?: string | undefined;
+  /** Why the Node has it or not. */
+  cause: CauseDocument;
+  /** Whether the Node shows what is wanted; `open` where that is not known, or where no write is planned. */
+  agrees: 'yes' | 'no' | 'open';
   stance: 'present' | 'absent' | 'keep';
   /** Of a taint `VALUE:EFFECT`, of a condition its status. */
   value: string;

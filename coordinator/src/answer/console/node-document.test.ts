@@ -1,3 +1,4 @@
+import { replicaDocument } from '@rollcall/common/console.test-fixtures.ts';
 import type { DeviceReport } from '@rollcall/common/report.ts';
 import { describe, expect, test } from 'vitest';
 import type { IntentEntry } from '../../decide/intent/intent.ts';
@@ -12,6 +13,7 @@ import type { NodeFacts } from './node-queries.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const NOW = '2026-01-01T00:00:00Z';
+const REPLICA = replicaDocument({ now: NOW });
 const SERVICE = serviceOf();
 const LABEL = 'gitpod.io/ws-daemon_ready_ns_default';
 const TAINT = 'gitpod.io/ws-daemon-not-ready';
@@ -47,13 +49,19 @@ function entry(change: Partial<IntentEntry> = {}): IntentEntry {
 /** The document of a key of a node of which this is known besides. */
 function keyOf(of: Partial<IntentEntry>, facts: Partial<NodeFacts> = {}) {
   const intent = new Map([['key', entry(of)]]);
-  return nodeDocument(factsOf({ ...facts, intent }), [SERVICE]).keys[0];
+  return nodeDocument(factsOf({ ...facts, intent }), [SERVICE], REPLICA).keys[0];
 }
 
 describe('a node', () => {
   test('of which little is known has nothing that was made up', () => {
-    const document = nodeDocument(factsOf(), []);
+    const document = nodeDocument(factsOf(), [], REPLICA);
     expect(JSON.parse(JSON.stringify(document))).toEqual({
+      replica: REPLICA,
+      cause: {
+        isWell: true,
+        headline: 'node/n is as rollcall wants it: 0 of 0 services are ready',
+        next: 'Nothing needs to change.',
+      },
       name: 'n',
       uid: 'u',
       agent: { state: 'fresh' },
@@ -70,7 +78,7 @@ describe('a node', () => {
       { type: 'MaintenanceInProgress', status: 'False' },
       { type: 'example.com/Other', status: 'True' },
     ];
-    expect(nodeDocument(factsOf({ evaluated: { conditions } }), []).lifecycle).toEqual(['DrainInProgress']);
+    expect(nodeDocument(factsOf({ evaluated: { conditions } }), [], REPLICA).lifecycle).toEqual(['DrainInProgress']);
   });
 
   test('shows since when it waits for a service that was never ready on it, and until when', () => {
@@ -78,7 +86,7 @@ describe('a node', () => {
     const starting = (service: Partial<Service>, evaluated: object = {}, state = 'not-ready') => {
       const readiness = new Map([['ws-daemon', { state, reason: '', cause: 'agent', sinceMs: NOW_MS }]]);
       const facts = factsOf({ evaluated: { createdAtMs: NOW_MS, readiness, ...evaluated } });
-      return nodeDocument(facts, [{ ...SERVICE, origin, ...service }]).services[0]?.starting;
+      return nodeDocument(facts, [{ ...SERVICE, origin, ...service }], REPLICA).services[0]?.starting;
     };
     const annotations = { 'rollcall.dev/services-started': '{"node":"u","services":{"ws-daemon":"x"}}' };
     expect(starting({ startupDeadlineMs: 60_000 })).toEqual({ since: NOW, deadline: '2026-01-01T00:01:00Z' });
@@ -96,7 +104,7 @@ describe('a node', () => {
       freshness: { state: 'silent', guard: 'fleet' },
       workspaces: [{ namespace: 'default', name: 'ws-1' }],
     };
-    expect(nodeDocument(factsOf({ evaluated, quietMs: 12_345 }), [])).toMatchObject({
+    expect(nodeDocument(factsOf({ evaluated, quietMs: 12_345 }), [], REPLICA)).toMatchObject({
       pool: 'gold',
       agent: { state: 'silent', guard: 'fleet', version: '1.2.3', lastReportSecondsAgo: 12.3 },
       workspaces: ['default/ws-1'],
@@ -109,7 +117,7 @@ describe('a node', () => {
       { ...change, atMs: NOW_MS },
       { ...change, from: '1', to: undefined, atMs: NOW_MS + 1000 },
     ];
-    expect(nodeDocument(factsOf({ changes }), []).changes).toEqual([
+    expect(nodeDocument(factsOf({ changes }), [], REPLICA).changes).toEqual([
       { at: '2026-01-01T00:00:01Z', kind: 'label', key: 'a', from: '1', to: undefined, reason: 'asked for' },
       { at: NOW, kind: 'label', key: 'a', from: undefined, to: '1', reason: 'asked for' },
     ]);
@@ -120,7 +128,7 @@ describe('a service', () => {
   const shown = (readiness: Partial<ServiceReadiness>, evaluated: object = {}, service = SERVICE) => {
     const of: ServiceReadiness = { state: 'ready', reason: 'r', cause: 'agent', sinceMs: NOW_MS, ...readiness };
     const known = new Map([['ws-daemon', of]]);
-    return nodeDocument(factsOf({ evaluated: { readiness: known, ...evaluated } }), [service]).services[0];
+    return nodeDocument(factsOf({ evaluated: { readiness: known, ...evaluated } }), [service], REPLICA).services[0];
   };
 
   test('shows its state, its pods and the verdict of each check', () => {
@@ -149,7 +157,7 @@ describe('a service', () => {
   });
 
   test('shows no state and no checks on a node that it is not for', () => {
-    const [service] = nodeDocument(factsOf({ evaluated: { services: new Map() } }), [SERVICE]).services;
+    const [service] = nodeDocument(factsOf({ evaluated: { services: new Map() } }), [SERVICE], REPLICA).services;
     expect(service).toMatchObject({ state: undefined, since: undefined, reason: undefined, checks: [] });
   });
 });
@@ -171,7 +179,7 @@ describe('accelerators', () => {
       ]),
       heldDrivers: new Set([name]),
     };
-    expect(nodeDocument(factsOf({ evaluated: { machine, inventory } }), []).accelerators).toEqual([
+    expect(nodeDocument(factsOf({ evaluated: { machine, inventory } }), [], REPLICA).accelerators).toEqual([
       { name: 'a-gone-one', count: 0, devices: [], gone: ['p'], driverHeldBack: undefined },
       { name, count: 1, devices: [devices[0]], gone: ['q'], driverHeldBack: true },
     ]);
@@ -179,9 +187,9 @@ describe('accelerators', () => {
 
   test('are left out while no agent has reported the machine', () => {
     const { inventory } = snapshot({ machine });
-    expect(nodeDocument(factsOf({ evaluated: { inventory } }), []).accelerators).toBeUndefined();
+    expect(nodeDocument(factsOf({ evaluated: { inventory } }), [], REPLICA).accelerators).toBeUndefined();
     const unknown = { machine, inventory: { ...inventory, devices: undefined } };
-    expect(nodeDocument(factsOf({ evaluated: unknown }), []).accelerators).toBeUndefined();
+    expect(nodeDocument(factsOf({ evaluated: unknown }), [], REPLICA).accelerators).toBeUndefined();
   });
 });
 
@@ -192,6 +200,12 @@ describe('a key', () => {
       ...{ reason: 'it is ready', labeler: 'readiness', ownership: 'exclusive' },
       ...{ since: undefined, overruled: undefined, skipped: undefined, contested: undefined },
       removalRefused: undefined,
+      agrees: 'open',
+      cause: {
+        isWell: false,
+        headline: `node/n does not have the label ${LABEL}: it is ready`,
+        next: 'No write is planned.',
+      },
     });
     expect(keyOf({ kind: 'taint', key: TAINT })?.service).toBe('ws-daemon');
     expect(keyOf({ kind: 'taint', key: LABEL })?.service).toBeUndefined();
@@ -264,7 +278,7 @@ describe('what is about to be written', () => {
       conditions: undefined,
     });
     const facts = factsOf({ plan: { node: ref, withdrawal, ahead: ['c'], set, taints } });
-    expect(nodeDocument(facts, []).pending).toEqual(pending);
+    expect(nodeDocument(facts, [], REPLICA).pending).toEqual(pending);
   });
 
   test('is said of each key that the plan changes, and of no other', () => {
@@ -273,7 +287,8 @@ describe('what is about to be written', () => {
     const intent = new Map([[`taint:${TAINT}`, wanted]]);
     const [{ owned, ...node }] = [factsOf().node];
     const keys = (taints: object[], plan?: object) =>
-      nodeDocument(factsOf({ intent, node: { ...node, owned, taints } as never, plan: plan as never }), []).keys;
+      nodeDocument(factsOf({ intent, node: { ...node, owned, taints } as never, plan: plan as never }), [], REPLICA)
+        .keys;
     expect(keys([taint])).toMatchObject([{ value: 'x:NoSchedule', onNode: 'x:NoSchedule' }]);
     expect(keys([taint])[0]).not.toHaveProperty('pending');
     const plan = { node: ref, taints: { add: [taint], remove: [], observed: [] } };

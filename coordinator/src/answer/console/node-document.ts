@@ -1,10 +1,12 @@
 import { identityOf } from '@rollcall/common/accelerators.ts';
+import { withCauses } from '@rollcall/common/causes.ts';
 import type {
   AcceleratorDocument,
   KeyDocument,
   NodeDocument,
   NodeServiceDocument,
   PendingDocument,
+  ReplicaDocument,
   StartingDocument,
 } from '@rollcall/common/console.ts';
 import { rfc3339 } from '@rollcall/common/rfc3339.ts';
@@ -21,10 +23,11 @@ import type { LeftOutKey } from '../../write/skipped-keys.ts';
 import type { NodeFacts } from './node-queries.ts';
 
 /** The page that explains a node. Times are RFC 3339. */
-export function nodeDocument(facts: NodeFacts, services: readonly Service[]): Omit<NodeDocument, 'replica'> {
+export function nodeDocument(facts: NodeFacts, services: readonly Service[], replica: ReplicaDocument): NodeDocument {
   const { node, evaluated, intent, plan, changes, quietMs } = facts;
   const pending = new Set(plan ? plannedChanges(plan, node, intent).map(entryKey) : []);
-  return {
+  return withCauses({
+    replica,
     name: node.name,
     uid: node.uid,
     pool: evaluated.pool,
@@ -43,7 +46,7 @@ export function nodeDocument(facts: NodeFacts, services: readonly Service[]): Om
     workspaces: evaluated.workspaces?.map(({ namespace, name }) => `${namespace}/${name}`),
     pending: plan && planDocument(plan),
     changes: changes.toReversed().map(({ atMs, ...change }) => ({ at: rfc3339(atMs), ...change })),
-  };
+  });
 }
 
 function acceleratorDocuments({ machine, inventory }: EvaluatedNode): AcceleratorDocument[] | undefined {
@@ -94,7 +97,11 @@ function serviceDocument(service: Service, evaluated: EvaluatedNode): NodeServic
 }
 
 /** `stance`: want (it is to be there), withhold (it is to be absent), hold (it stays as it is). */
-function keyDocument(entry: IntentEntry, facts: NodeFacts, services: readonly Service[]): KeyDocument {
+function keyDocument(
+  entry: IntentEntry,
+  facts: NodeFacts,
+  services: readonly Service[],
+): Omit<KeyDocument, 'cause' | 'agrees'> {
   const { node, skipped, changes } = facts;
   const { kind, key, stance, ownership, reason, labeler, overruled } = entry;
   const isIt = (other: { kind: string; key: string }) => other.kind === kind && other.key === key;

@@ -1,15 +1,17 @@
 import {
+  type CauseDocument,
   type KeyDocument,
   type NodeDocument,
   type NodeServiceDocument,
   podsBesideChecks,
 } from '@rollcall/common/console.ts';
+import { AGENT_WORDS } from '@rollcall/common/console-words.ts';
 import { ago, span } from './format.ts';
 import type { State } from './node-state.ts';
-import { AGENT_WORDS, startupWords } from './words.ts';
+import { startupWords } from './words.ts';
 
 /** `good`: speaks for ready. `bad`: speaks against it. `open`: unknown, or something is under way. */
-export type StepVerdict = 'good' | 'bad' | 'open';
+type StepVerdict = 'good' | 'bad' | 'open';
 
 /** A link in the chain from what runs on a node to what the Node says. */
 export type Step = { title: string; verdict: StepVerdict; text: string };
@@ -23,7 +25,7 @@ export function chainOf(service: NodeServiceDocument, node: NodeDocument, nowMs:
     agentStep(node, nowMs),
     ...startupSteps(service, nowMs),
     ...verdictSteps(service, nowMs),
-    ...keys.map((key) => keyStep(key, node)),
+    ...keys.map(keyStep),
   ];
 }
 
@@ -95,31 +97,13 @@ function verdictOf(state: 'ready' | 'not-ready' | 'unknown'): StepVerdict {
 
 const KIND_WORDS = { label: 'Label', taint: 'Taint', annotation: 'Annotation', condition: 'Condition' } as const;
 
-function keyStep(key: KeyDocument, { replica }: NodeDocument): Step {
-  const { ok, text } = agreement(key, replica.dryRun);
-  return { title: KIND_WORDS[key.kind], verdict: ok, text: `${key.key}: ${text}` };
+function keyStep({ kind, agrees, cause }: KeyDocument): Step {
+  return { title: KIND_WORDS[kind], verdict: AGREEMENT[agrees], text: sentencesOf(cause) };
 }
 
-/** Whether the Node shows what is wanted of a key, in words. */
-export function agreement(key: KeyDocument, dryRun: boolean): { ok: StepVerdict; text: string } {
-  const { stance, value, onNode, pending, contested, skipped, removalRefused } = key;
-  const is = onNode === undefined ? 'not watched' : onNode === null ? 'absent' : `on the Node as ${quoted(onNode)}`;
-  const trouble = skipped?.message ?? removalRefused;
-  const rival = contested && `contested by ${contested.rival}, tried again in ${contested.nextTrySeconds} s`;
-  const why = [rival, trouble].filter((each) => each !== undefined).join('; ');
-  const because = why === '' ? '' : ` (${why})`;
-  if (stance === 'keep') return { ok: 'open', text: `stays as it is: ${is}${because}.` };
-  // A key that is left to another manager would be wanted.
-  const isWanted = stance === 'present' || skipped !== undefined;
-  const wants = isWanted ? `wanted as ${quoted(value)}` : 'is to be absent';
-  if (onNode === undefined) return { ok: 'open', text: `${wants}; whether it is, is not watched${because}.` };
-  const agrees = isWanted ? onNode === value : onNode === null;
-  if (agrees) return { ok: 'good', text: `${wants}, and it is${because}.` };
-  if (why === '' && !pending) return { ok: 'open', text: `${wants}, but ${is}; no write is planned.` };
-  const write = dryRun ? 'a dry run writes nothing' : 'to be written';
-  return { ok: 'bad', text: `${wants}, but ${is} (${why === '' ? write : why}).` };
-}
+/** Whether the Node shows what is wanted of a key. */
+export const AGREEMENT = { yes: 'good', no: 'bad', open: 'open' } as const;
 
-function quoted(value: string): string {
-  return value === '' ? 'an empty value' : `“${value}”`;
+export function sentencesOf({ headline, next }: CauseDocument): string {
+  return `${headline}. ${next}`;
 }

@@ -52,6 +52,6 @@ test('a node is told with what is not ready, how its agent is, and who else has 
     skipped: ['m'],
   } as const;
   expect(nodeSentence(summary('n', change))).toBe(
-    'not ready; a not ready, c unknown; agent not heard yet since this leader began; 2 contested keys; 1 key left to another owner',
+    'not ready; a not ready, c unknown; agent not reporting yet; 2 contested keys; 1 key left to another owner',
   );
 });

@@ -1,4 +1,5 @@
-import type { AgentState, DriftCause, NodeSummary, StartingDocument } from '@rollcall/common/console.ts';
+import type { DriftCause, NodeSummary, StartingDocument } from '@rollcall/common/console.ts';
+import { AGENT_WORDS } from '@rollcall/common/console-words.ts';
 import { ago, span } from './format.ts';
 import { type Counts, type State, stateOfNode, TROUBLES } from './node-state.ts';
 
@@ -17,15 +18,6 @@ export const STATE_WORDS: Readonly<Record<State, { name: string; meaning: string
   },
   unknown: { name: 'Unknown', meaning: 'The state is not known yet. The keys of the node stay as they are.' },
   none: { name: 'No service', meaning: 'The node is for none of the services.' },
-};
-
-export const AGENT_WORDS: Readonly<Record<AgentState, string>> = {
-  fresh: 'heard',
-  leaving: 'gone for now, another is expected',
-  unheard: 'not heard yet since this leader began',
-  silent: 'silent',
-  absent: 'never heard',
-  none: 'switched off',
 };
 
 /** Why a Node said what was not so: in a word, and in a sentence. */

@@ -1,6 +1,6 @@
 import type { NodeSummary } from '@rollcall/common/console.ts';
+import { AGENT_WORDS } from '@rollcall/common/console-words.ts';
 import { STATES, type State } from '../model/node-state.ts';
-import { AGENT_WORDS } from '../model/words.ts';
 import { Foreign, NodeLink, StateBadge } from './parts.tsx';
 import { type Column, VirtualTable } from './virtual-table.tsx';
 

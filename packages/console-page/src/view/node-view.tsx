@@ -1,14 +1,8 @@
-import type {
-  ChangeDocument,
-  KeyDocument,
-  NodeDocument,
-  NodeServiceDocument,
-  NodeSummary,
-} from '@rollcall/common/console.ts';
-import { agreement, chainOf, type Step, stateOfDocument } from '../model/chain.ts';
+import type { ChangeDocument, KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
+import { AGREEMENT, chainOf, type Step, sentencesOf, stateOfDocument } from '../model/chain.ts';
 import { visible } from '../model/format.ts';
 import { stateOfNode } from '../model/node-state.ts';
-import { nodeSentence, STATE_WORDS } from '../model/words.ts';
+import { STATE_WORDS } from '../model/words.ts';
 import { Foreign, Moment, Notice, StateBadge, Title, Waiting } from './parts.tsx';
 import { useDocument } from './use-document.ts';
 import { useStore } from './use-store.ts';
@@ -32,7 +26,8 @@ export function NodeView({ name }: { name: string }) {
       </Title>
       {summary ? (
         <p class="answer">
-          <StateBadge state={stateOfNode(summary)} /> <Foreign text={answerOf(summary, document)} />
+          <StateBadge state={stateOfNode(summary)} />{' '}
+          <Foreign text={document ? sentencesOf(document.cause) : STATE_WORDS[stateOfNode(summary)].meaning} />
         </p>
       ) : (
         <Notice kind="warn">The cluster has no node of this name, or it is gone.</Notice>
@@ -41,14 +36,6 @@ export function NodeView({ name }: { name: string }) {
       {document ? <Details node={document} now={nowMs} /> : <Waiting problem={problem} />}
     </>
   );
-}
-
-/** What is wrong, with the reasons as soon as they are known. The state stands beside it. */
-function answerOf(summary: NodeSummary, document: NodeDocument | undefined): string {
-  const down =
-    document?.services.filter(({ state, dryRun }) => !dryRun && (state === 'not-ready' || state === 'unknown')) ?? [];
-  if (down.length > 0) return down.map(({ name, reason }) => `${name}: ${reason ?? 'no reason is known'}`).join('; ');
-  return nodeSentence(summary).split('; ').slice(1).join('; ') || STATE_WORDS[stateOfNode(summary)].meaning;
 }
 
 function Details({ node, now }: { node: NodeDocument; now: number }) {
@@ -125,14 +112,14 @@ function Keys({ node, now }: { node: NodeDocument; now: number }) {
           <thead>
             <tr>
               <th scope="col">Key</th>
-              <th scope="col">What holds</th>
+              <th scope="col">On the Node</th>
               <th scope="col">Why</th>
               <th scope="col">Since</th>
             </tr>
           </thead>
           <tbody>
             {node.keys.map((key) => (
-              <KeyRow key={`${key.kind} ${key.key}`} entry={key} dryRun={node.replica.dryRun} now={now} />
+              <KeyRow key={`${key.kind} ${key.key}`} entry={key} now={now} />
             ))}
           </tbody>
         </table>
@@ -141,22 +128,24 @@ function Keys({ node, now }: { node: NodeDocument; now: number }) {
   );
 }
 
-function KeyRow({ entry, dryRun, now }: { entry: KeyDocument; dryRun: boolean; now: number }) {
-  const { kind, key, reason, labeler, ownership, since, overruled = [] } = entry;
-  const { ok, text } = agreement(entry, dryRun);
+function KeyRow({ entry, now }: { entry: KeyDocument; now: number }) {
+  const { kind, key, onNode, cause, agrees, labeler, ownership, since, overruled = [] } = entry;
+  const ok = AGREEMENT[agrees];
   return (
     <tr class={ok}>
       <th scope="row">
         <small>{kind}</small> <Foreign text={key} />
       </th>
-      <td data-title="What holds">
+      <td data-title="On the Node">
         <span class="sign" aria-hidden="true">
           {VERDICTS[ok][0]}
         </span>{' '}
-        <Foreign text={text} />
+        <Foreign
+          text={onNode === undefined ? 'not watched' : onNode === null ? 'absent' : onNode || 'an empty value'}
+        />
       </td>
       <td data-title="Why">
-        <Foreign text={reason} /> <small>({`${labeler}, ${ownership}`})</small>
+        <Foreign text={sentencesOf(cause)} /> <small>({`${labeler}, ${ownership}`})</small>
         {overruled.map((other) => (
           <p key={other.labeler} class="quiet">
             Overruled: <Foreign text={`${other.labeler} says ${other.stance}, ${other.reason}`} />

@@ -91,6 +91,9 @@ describe('why of a node', () => {
       run(['why', 'node/node-7', ...key], { [NODE]: document }, { [events]: { items, metadata: {} } });
     const { text } = await asked();
     expect(text).toContain('No change by this coordinator yet, which began to lead 30m ago.');
+    expect(text).toContain(
+      `  older, in the log: kubectl -n rollcall logs -l app.kubernetes.io/component=coordinator --tail=-1 | grep 'Changed a node' | grep '"node-7"'\n`,
+    );
     expect(text.split('before, by Events\n')[1]).toBe(
       '  40m ago   ServiceNotReady: csi is not ready: no pod\\u{7}\n' +
         '  50m ago   ServiceNotReady (3 times): ws-daemon is not ready: tcp 10.0.0.7:8080 refused\n',

@@ -55,6 +55,7 @@ async function whyNode(surroundings: Surroundings, name: string, wanted: string 
     ...(shownKey ? { key: shownKey } : {}),
     node,
     events: cleanDocument(events),
+    namespace: surroundings.flags.namespace,
     terminal: surroundings.terminal,
   });
   surroundings.print(text);

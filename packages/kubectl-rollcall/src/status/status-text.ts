@@ -1,3 +1,4 @@
+import { AGENT_WORDS } from '@rollcall/common/console-words.ts';
 import { printFindings } from '../findings.ts';
 import { count, grouped, listed } from '../text/count.ts';
 import { Page, type Terminal } from '../text/page.ts';
@@ -16,15 +17,6 @@ const POOLS: readonly Column<PoolStatus>[] = [
 ];
 
 const HELD_BACK: Column<PoolStatus> = { title: 'HELD BACK', cell: ({ heldBack }) => none(heldBack), isNumber: true };
-
-const AGENT_WORDS = {
-  fresh: 'reporting',
-  leaving: 'stopping',
-  unheard: 'not reporting yet',
-  silent: 'silent',
-  absent: 'missing',
-  none: 'switched off',
-} as const;
 
 /** The answer first, then what is to be done, then the figures. */
 export function statusText(status: Status, terminal: Terminal, isWide: boolean): string {

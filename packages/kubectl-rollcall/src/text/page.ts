@@ -53,8 +53,8 @@ export class Page {
   }
 
   /** What can be done about something. It may be a command, which is to be copied: it is one line, however long. */
-  cure(text: string, indent = 0): this {
-    this.#lines.push(`${' '.repeat(indent)}${this.paint(`fix: ${text}`, 'quiet')}`);
+  cure(text: string, indent = 0, word = 'fix'): this {
+    this.#lines.push(`${' '.repeat(indent)}${this.paint(`${word}: ${text}`, 'quiet')}`);
     return this;
   }
 

@@ -5,10 +5,10 @@ import {
   type NodeServiceDocument,
   podsBesideChecks,
 } from '@rollcall/common/console.ts';
+import { AGENT_WORDS } from '@rollcall/common/console-words.ts';
 import { ago, startupWords } from '../text/duration.ts';
 import { Page, type Terminal } from '../text/page.ts';
 import type { Column } from '../text/table.ts';
-import { keyCause, nodeCause } from './node-cause.ts';
 import { type NodeObject, ownersOf } from './owners.ts';
 import type { PastEvent } from './past-events.ts';
 
@@ -20,13 +20,18 @@ type WhyNode = {
   node?: NodeObject | undefined;
   /** Events from before the record of changes begins. */
   events?: readonly PastEvent[];
+  /** That rollcall is in. */
+  namespace?: string;
   terminal: Terminal;
 };
 
 /** Why the node is as it is, or why one of its keys is. */
-export function whyNodeText(document: NodeDocument, { key, node, events = [], terminal }: WhyNode): NodeAnswer {
+export function whyNodeText(
+  document: NodeDocument,
+  { key, node, events = [], namespace = 'rollcall', terminal }: WhyNode,
+): NodeAnswer {
   const page = new Page(terminal);
-  const cause = key ? keyCause(document, key) : nodeCause(document);
+  const { cause } = key ?? document;
   page.line(cause.headline, { tone: cause.isWell ? 'good' : 'bad' });
   page.line(cause.next, { tone: 'quiet' });
   if (document.lifecycle?.length) page.field('lifecycle', document.lifecycle.join(', '), { tone: 'doubtful' });
@@ -45,6 +50,7 @@ export function whyNodeText(document: NodeDocument, { key, node, events = [], te
     ? document.changes.filter((change) => change.key === key.key && change.kind === key.kind)
     : document.changes;
   changesChain(page, changes, document);
+  if (document.changesSince !== undefined) logHint(page, document, namespace);
   const words = key && [key.key, ...(key.service === undefined ? [] : [key.service])];
   eventsChain(
     page,
@@ -67,7 +73,7 @@ function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica
   }
   const heard = agent.lastReportSecondsAgo === undefined ? '' : `, last ${agent.lastReportSecondsAgo} s ago`;
   const version = agent.version === undefined ? '' : `, version ${agent.version}`;
-  page.field('report', `${agent.state}${heard}${version}`, {
+  page.field('report', `${AGENT_WORDS[agent.state]}${heard}${version}`, {
     indent,
     ...(agent.state === 'fresh' ? {} : { tone: 'doubtful' as const }),
   });
@@ -143,6 +149,12 @@ function changesChain(
     page.field(ago(at, now), `${key}: ${shown(from)} -> ${shown(to)}: ${reason}`, { indent: 2 });
   }
   if (began !== '') page.line(`The record is of this coordinator${began}.`, { tone: 'quiet', indent: 2 });
+}
+
+/** Events go after an hour; the log of the coordinators has every change with its reason, as long as it is kept. */
+function logHint(page: Page, { name }: NodeDocument, namespace: string): void {
+  const logs = `kubectl -n ${namespace} logs -l app.kubernetes.io/component=coordinator --tail=-1`;
+  page.cure(`${logs} | grep 'Changed a node' | grep '"${name}"'`, 2, 'older, in the log');
 }
 
 /** What happened under the leaders before. */

@@ -77,7 +77,7 @@ const SITUATIONS: Readonly<Record<string, { page: NodeDocument; says: string[] }
       ],
       keys: [withheld('held back until 2026-03-01T12:00:40Z')],
     }),
-    says: ['held back for another 40s', '5 times in 5 minutes'],
+    says: ['held back for another 40 s', '5 times in 5 minutes'],
   },
   contested: {
     page: nodeDocument({

@@ -1,16 +1,19 @@
+import { describe, expect, test } from 'vitest';
 import {
   checkDocument,
   keyDocument,
   nodeDocument,
   nodeServiceDocument,
   replicaDocument,
-} from '@rollcall/common/console.test-fixtures.ts';
-import type { KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
-import { describe, expect, test } from 'vitest';
-import { keyCause, nodeCause } from './node-cause.ts';
+} from './console.test-fixtures.ts';
+import type { KeyDocument, NodeDocument, NodeServiceDocument } from './console.ts';
 
 const POD = { pod: 'default/ws-daemon-abc', ready: true, terminating: false };
 const NEXT_HOLD = 'It stays as it is, since the state is unknown.';
+
+// The documents of the fixtures have their causes.
+const nodeCause = ({ cause }: NodeDocument) => cause;
+const keyCause = ({ keys }: NodeDocument, { key }: KeyDocument) => keys.find((each) => each.key === key)?.cause;
 
 /** Of a node with one service that is not ready. */
 function serviceCause(service: Partial<NodeServiceDocument>, node: Partial<NodeDocument> = {}) {
@@ -85,7 +88,7 @@ describe('the cause of a service', () => {
   test('that came and went too often is for how long it is held back', () => {
     expect(serviceCause({ heldBack: { until: '2026-03-01T12:00:40Z', falls: 5 } })).toEqual({
       isWell: false,
-      headline: 'node/node-7: ws-daemon is held back for another 40s: it became not ready 5 times in 5 minutes',
+      headline: 'node/node-7: ws-daemon is held back for another 40 s: it became not ready 5 times in 5 minutes',
       next: 'If it stays ready, it counts as ready after that time. Find out why it fails again and again.',
     });
   });
@@ -124,6 +127,15 @@ describe('the cause of a service', () => {
       'The check port has to pass: look at the service on the node.',
     ],
     [
+      'a check that the agent refuses to make',
+      {
+        checks: [
+          checkDocument({ state: 'not-ready', reason: 'not probed: not at /run/a: --probe-paths names no directory' }),
+        ],
+      },
+      'Agents do not ask this: change the check, or permit it, as agent.probePaths of the chart does for sockets and files.',
+    ],
+    [
       'several checks that fail',
       { checks: ['port', 'file'].map((name) => checkDocument({ name, state: 'not-ready' })) },
       'The checks port, file have to pass: look at the service on the node.',
@@ -151,10 +163,23 @@ describe('the cause of a key', () => {
     ],
     ['is held while it is there', { stance: 'keep' }, 'has the label k', true, NEXT_HOLD],
     ['is held while it is absent', { stance: 'keep', onNode: null }, 'does not have the label k', true, NEXT_HOLD],
-    ['is still to be set', { onNode: null }, 'does not have the label k', false, 'The write is pending.'],
-    ['is still to be removed', { stance: 'absent' }, 'has the label k', false, 'The write is pending.'],
-    ['has another value', { onNode: 'w' }, 'has "w" as the label k', false, 'The write is pending.'],
-    ['is not looked at', { onNode: undefined }, 'does not have the label k', false, 'The write is pending.'],
+    [
+      'is still to be set',
+      { onNode: null, pending: true },
+      'does not have the label k',
+      false,
+      'The write is pending.',
+    ],
+    ['is still to be removed', { stance: 'absent', pending: true }, 'has the label k', false, 'The write is pending.'],
+    ['has another value', { onNode: 'w', pending: true }, 'has "w" as the label k', false, 'The write is pending.'],
+    ['is not looked at', { onNode: undefined }, 'does not have the label k', false, 'No write is planned.'],
+    [
+      'waits, such as for a place in a budget',
+      { onNode: null },
+      'does not have the label k',
+      false,
+      'No write is planned.',
+    ],
     [
       'is a taint, whose value does not matter',
       { kind: 'taint', onNode: 'x:NoSchedule' },
@@ -164,7 +189,7 @@ describe('the cause of a key', () => {
     ],
     [
       'is a taint that is absent',
-      { kind: 'taint', onNode: null },
+      { kind: 'taint', onNode: null, pending: true },
       'does not have the taint k',
       false,
       'The write is pending.',
@@ -174,14 +199,14 @@ describe('the cause of a key', () => {
       { kind: 'taint', onNode: undefined },
       'does not have the taint k',
       false,
-      'The write is pending.',
+      'No write is planned.',
     ],
   ])('that %s', (_what, key, is, isWell, next) => {
     expect(causeOf(key)).toEqual({ isWell, headline: `node/node-7 ${is}: why`, next });
   });
 
   test('is unknown to a standby', () => {
-    expect(causeOf({}, { replica: replicaDocument({ leading: false }) }).headline).toContain('does not lead');
+    expect(causeOf({}, { replica: replicaDocument({ leading: false }) })?.headline).toContain('does not lead');
   });
 
   test('of the startup taint is what nodes still lack, as long as it is there', () => {
@@ -191,9 +216,11 @@ describe('the cause of a key', () => {
       headline: 'node/node-7 still has the startup taint: why',
       next: 'rollcall removes the taint when nothing is missing any more, or after the maximum wait time.',
     });
-    expect(causeOf({ ...gate, stance: 'keep', onNode: null }).isWell).toBe(true);
-    expect(causeOf({ ...gate, stance: 'absent', onNode: ':NoSchedule' }).next).toBe('The write is pending.');
-    expect(causeOf({ kind: 'taint', stance: 'keep', onNode: ':NoSchedule' }).isWell).toBe(true);
+    expect(causeOf({ ...gate, stance: 'keep', onNode: null })?.isWell).toBe(true);
+    expect(causeOf({ ...gate, stance: 'absent', onNode: ':NoSchedule', pending: true })?.next).toBe(
+      'The write is pending.',
+    );
+    expect(causeOf({ kind: 'taint', stance: 'keep', onNode: ':NoSchedule' })?.isWell).toBe(true);
   });
 
   test('that is withheld since its service is not ready is the cause of the service', () => {
@@ -208,8 +235,8 @@ describe('the cause of a key', () => {
       headline: `${headline}: ws-daemon is not ready: why`,
       next: 'All its checks have to pass.',
     });
-    expect(of({ stance: 'present' }).headline).toBe(`${headline}: it is not`);
-    expect(of({ stance: 'absent', service: 'other' }).headline).toBe(`${headline}: it is not`);
+    expect(of({ stance: 'present' })?.headline).toBe(`${headline}: it is not`);
+    expect(of({ stance: 'absent', service: 'other' })?.headline).toBe(`${headline}: it is not`);
   });
 
   test('that is withheld although its service is ready, or not for the node, is its own', () => {
@@ -285,6 +312,36 @@ describe('an obstacle', () => {
     ['is absent as wanted', { stance: 'absent', onNode: null }],
     ['is held', { stance: 'keep', onNode: null }],
   ])('is no dry run for a key that %s', (_what, key) => {
-    expect(causeOf(key, dryRun).isWell).toBe(true);
+    expect(causeOf(key, dryRun)?.isWell).toBe(true);
+  });
+});
+
+describe('a key agrees with what is wanted', () => {
+  const agreement = (key: Partial<KeyDocument>) =>
+    nodeDocument({ services: [], keys: [keyDocument({ value: 'v', onNode: 'v', ...key })] }).keys[0]?.agrees;
+  const contested = { rival: 'labeler', nextTrySeconds: 8 };
+  const skipped = { cause: 'foreign', message: 'is not ours' } as const;
+
+  test.each<[Partial<KeyDocument>, KeyDocument['agrees']]>([
+    [{}, 'yes'],
+    [{ kind: 'taint', value: 'x:NoSchedule', onNode: 'y:NoSchedule' }, 'yes'],
+    [{ kind: 'taint', value: 'x:NoSchedule', onNode: 'y:NoSchedule', pending: true }, 'no'],
+    [{ value: '', onNode: '' }, 'yes'],
+    [{ onNode: null, pending: true }, 'no'],
+    [{ onNode: 'w', pending: true }, 'no'],
+    [{ onNode: null }, 'open'],
+    [{ onNode: undefined }, 'open'],
+    [{ stance: 'absent', onNode: null }, 'yes'],
+    [{ stance: 'absent', pending: true }, 'no'],
+    [{ stance: 'absent', removalRefused: 'no' }, 'no'],
+    [{ stance: 'absent', onNode: undefined }, 'open'],
+    [{ stance: 'keep' }, 'open'],
+    [{ contested }, 'yes'],
+    [{ onNode: 'w', contested }, 'no'],
+    [{ onNode: 'w', skipped }, 'no'],
+    [{ stance: 'absent', onNode: 'w', skipped }, 'no'],
+    [{ onNode: undefined, skipped }, 'open'],
+  ])('%j: %s', (key, agrees) => {
+    expect(agreement(key)).toBe(agrees);
   });
 });

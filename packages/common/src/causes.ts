@@ -1,17 +1,30 @@
-import type { KeyDocument, NodeDocument, NodeServiceDocument } from '@rollcall/common/console.ts';
-import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
-import { duration } from '../text/duration.ts';
+import type { CauseDocument, KeyDocument, NodeDocument, NodeServiceDocument } from './console.ts';
+import { STARTUP_TAINT } from './well-known.ts';
 
-/** Why something is as it is: the cause in one sentence, and what would change it. */
-export type Cause = {
-  /** Whether it is as one would wish. */
-  isWell: boolean;
-  headline: string;
-  next: string;
-};
+type KeyFacts = Omit<KeyDocument, 'cause' | 'agrees'>;
+type NodeFacts = Omit<NodeDocument, 'cause' | 'keys'> & { keys: readonly KeyFacts[] };
+
+/** The document of a node, with the cause of what it is and of each key: all who show it say the same. */
+export function withCauses(facts: NodeFacts): NodeDocument {
+  return {
+    ...facts,
+    cause: nodeCause(facts),
+    keys: facts.keys.map((key) => ({ ...key, cause: keyCause(facts, key), agrees: agreement(facts, key) })),
+  };
+}
+
+function agreement(document: NodeFacts, key: KeyFacts): KeyDocument['agrees'] {
+  const { stance, onNode, pending, skipped } = key;
+  if (stance === 'keep' || onNode === undefined) return 'open';
+  if (pending) return 'no';
+  // A key that is left to another writer would be wanted.
+  const isWanted = stance === 'present' || skipped !== undefined;
+  if (isThere(key) === isWanted) return 'yes';
+  return obstacleOf(key, document) ? 'no' : 'open';
+}
 
 /** The cause for one key. */
-export function keyCause(document: NodeDocument, key: KeyDocument): Cause {
+function keyCause(document: NodeFacts, key: KeyFacts): CauseDocument {
   const { replica, name } = document;
   const what = `${key.kind} ${key.key}`;
   const where = `node/${name}`;
@@ -36,7 +49,7 @@ export function keyCause(document: NodeDocument, key: KeyDocument): Cause {
   return {
     isWell,
     headline: `${where} ${is} the ${what}: ${key.reason}`,
-    next: isWell ? STANCES[key.stance] : 'The write is pending.',
+    next: isWell ? STANCES[key.stance] : key.pending ? 'The write is pending.' : 'No write is planned.',
   };
 }
 
@@ -46,8 +59,11 @@ const STANCES = {
   keep: 'It stays as it is, since the state is unknown.',
 } as const;
 
+/** How the reason of a check begins that the agent refuses to make. */
+const NOT_PROBED = 'not probed: ';
+
 /** Why a service is what it is on a node. */
-function serviceCause(document: NodeDocument, service: NodeServiceDocument): Cause {
+function serviceCause(document: NodeFacts, service: NodeServiceDocument): CauseDocument {
   const { replica, agent } = document;
   const { name, state, reason = '', heldBack, pods, checks } = service;
   if (state === undefined) {
@@ -60,8 +76,8 @@ function serviceCause(document: NodeDocument, service: NodeServiceDocument): Cau
   if (state === 'ready')
     return { isWell: true, headline: `${name} is ready: ${reason}`, next: 'Nothing needs to change.' };
   if (heldBack) {
-    const left = duration(Date.parse(heldBack.until) - Date.parse(replica.now));
-    const headline = `${name} is held back for another ${left}: it became not ready ${heldBack.falls} times in 5 minutes`;
+    const left = Math.max(0, Math.ceil((Date.parse(heldBack.until) - Date.parse(replica.now)) / 1000));
+    const headline = `${name} is held back for another ${left} s: it became not ready ${heldBack.falls} times in 5 minutes`;
     return {
       isWell: false,
       headline,
@@ -94,11 +110,16 @@ function serviceCause(document: NodeDocument, service: NodeServiceDocument): Cau
   }
   const failed = checks.filter((check) => check.state === 'not-ready').map((check) => check.name);
   if (failed.length === 0) return { isWell: false, headline, next: 'All its checks have to pass.' };
+  if (checks.some((check) => check.state === 'not-ready' && check.reason.startsWith(NOT_PROBED))) {
+    const next =
+      'Agents do not ask this: change the check, or permit it, as agent.probePaths of the chart does for sockets and files.';
+    return { isWell: false, headline, next };
+  }
   const what = failed.length === 1 ? `The check ${failed[0]} has` : `The checks ${failed.join(', ')} have`;
   return { isWell: false, headline, next: `${what} to pass: look at the service on the node.` };
 }
 
-function unknownNext({ agent }: NodeDocument): string {
+function unknownNext({ agent }: NodeFacts): string {
   if (agent.guard !== undefined)
     return 'Its keys stay as they are while the guard is active. Most agents are silent: check the network first.';
   if (agent.state === 'unheard') return 'Its keys stay as they are until the agent reports or counts as silent.';
@@ -106,7 +127,7 @@ function unknownNext({ agent }: NodeDocument): string {
 }
 
 /** What keeps a key from being as it is wanted. */
-function obstacleOf(key: KeyDocument, { replica }: NodeDocument): { because: string; next: string } | undefined {
+function obstacleOf(key: KeyFacts, { replica }: NodeFacts): { because: string; next: string } | undefined {
   const { contested, skipped, removalRefused } = key;
   if (contested) {
     return {
@@ -144,18 +165,18 @@ function obstacleOf(key: KeyDocument, { replica }: NodeDocument): { because: str
   return undefined;
 }
 
-function isThere({ onNode, value, kind }: KeyDocument): boolean {
+function isThere({ onNode, value, kind }: KeyFacts): boolean {
   if (onNode === null || onNode === undefined) return false;
   // A taint counts whatever its value; a label with another value does not.
   return kind === 'taint' || onNode === value;
 }
 
 /** New nodes have the taint until they are labelled. */
-function isClosedGate({ key, stance, onNode }: KeyDocument): boolean {
+function isClosedGate({ key, stance, onNode }: KeyFacts): boolean {
   return key === STARTUP_TAINT && stance === 'keep' && typeof onNode === 'string';
 }
 
-function notLeading({ replica }: Pick<NodeDocument, 'replica'>): Cause {
+function notLeading({ replica }: Pick<NodeFacts, 'replica'>): CauseDocument {
   const who = replica.leader === undefined ? 'No leader is known.' : `Ask the leader, ${replica.leader}.`;
   return {
     isWell: false,
@@ -165,7 +186,7 @@ function notLeading({ replica }: Pick<NodeDocument, 'replica'>): Cause {
 }
 
 /** What is worth saying of a node as a whole: the first thing that is not well. */
-export function nodeCause(document: NodeDocument): Cause {
+function nodeCause(document: NodeFacts): CauseDocument {
   const { replica, name, keys, services, agent } = document;
   if (!replica.leading) return notLeading(document);
   const inForce = services.filter(({ dryRun }) => !dryRun);
