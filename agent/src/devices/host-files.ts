@@ -38,6 +38,8 @@ export type HostFiles = {
 export function openHostFiles(): HostFiles {
   const fs = process.getBuiltinModule('node:fs');
   const shared = Buffer.allocUnsafe(FILE_BYTES_MAX);
+  /** The directory that was last found to be missing. */
+  let missing: string | undefined;
 
   /** A FIFO or a device in the place of a file neither blocks (`O_NONBLOCK`) nor is read. */
   function openRegular(file: string): number | undefined {
@@ -51,11 +53,12 @@ export function openHostFiles(): HostFiles {
     list(directory) {
       try {
         // Many machines lack a bus, and an exception costs more than this.
-        if (!fs.statSync(directory, { throwIfNoEntry: false })) return undefined;
+        if (missing === directory && !fs.statSync(directory, { throwIfNoEntry: false })) return undefined;
         return fs.readdirSync(directory);
       } catch (err) {
-        if (NOT_THERE.includes(codeOf(err))) return undefined;
-        throw err;
+        if (!NOT_THERE.includes(codeOf(err))) throw err;
+        missing = directory;
+        return undefined;
       }
     },
     directories(directory) {

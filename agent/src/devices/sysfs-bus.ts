@@ -11,7 +11,7 @@ export function busDirectory(sysfsRoot: string, bus: DeviceBus): string {
  */
 export function listBus(files: HostFiles, sysfsRoot: string, bus: DeviceBus): string[] | undefined {
   const names = files.list(busDirectory(sysfsRoot, bus));
-  if (names === undefined && files.list(`${sysfsRoot}/bus`) === undefined) {
+  if (names === undefined && files.childCount(`${sysfsRoot}/bus`) === undefined) {
     throw new Error(`there is no sysfs at ${sysfsRoot}`);
   }
   return names;

@@ -32,7 +32,7 @@ export type BusHost = {
 };
 
 /** Seconds from one scan of the buses to the next: what is plugged is reported within two. */
-export const SCAN_SECONDS = 1.5;
+export const SCAN_SECONDS = 1.6;
 
 export type BusCollector = {
   bus: DeviceBus;

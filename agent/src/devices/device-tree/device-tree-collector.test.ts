@@ -222,7 +222,7 @@ describe('the device tree collector', () => {
         collector.read();
         return text.mock.calls.flat().some((each) => each.startsWith(sysfs.procfs));
       });
-      expect(looked.flatMap((isLook, scan) => (isLook ? [scan] : []))).toEqual([0, 40, 80, 120, 160]);
+      expect(looked.flatMap((isLook, scan) => (isLook ? [scan] : []))).toEqual([0, 38, 76, 114, 152, 190]);
     });
   });
 
