@@ -19,6 +19,9 @@ const HEAP_GROWING_PERCENT = 20;
 /** Until the nodes have their labels, a heap that grows so slowly would cost half as much CPU again. */
 const HEAP_GROWS_FREELY_MS = 30_000;
 
+/** Of this process, which has one heap, however many coordinators run in it for a test. */
+let growsSlowly = false;
+
 /** What the types of Node.js leave out of an entry about garbage. */
 type GcEntry = PerformanceEntry & { detail?: { kind?: number } };
 
@@ -55,6 +58,8 @@ export async function startCoordinator(
  * little becomes old: a leader would keep the garbage of the start. So it begins one now, in small steps.
  */
 function letHeapGrowSlowly(): void {
+  if (growsSlowly) return;
+  growsSlowly = true;
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
   setFlagsFromString('--incremental-marking-hard-trigger=1');
   const observer = new PerformanceObserver((list) => {
