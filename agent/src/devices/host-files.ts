@@ -19,6 +19,8 @@ export type HostFiles = {
    * inode, which it forgets when it wants the memory. The number stays, and is not given again soon.
    */
   signature(file: string): string | undefined;
+  /** The same of a directory, which also changes with the number of directories in it. */
+  directorySignature(directory: string): string | undefined;
   /** Changes with the number of directories in a directory; `undefined` where it cannot be told. */
   childCount(directory: string): number | undefined;
   /** Returns the target of a symbolic link, unresolved; `undefined` if there is no link. */
@@ -73,6 +75,14 @@ export function openHostFiles(): HostFiles {
       try {
         const stats = fs.statSync(file, { throwIfNoEntry: false });
         return stats && `${stats.ino} ${stats.birthtimeMs}`;
+      } catch (err) {
+        return nothing(err);
+      }
+    },
+    directorySignature(directory) {
+      try {
+        const stats = fs.statSync(directory, { throwIfNoEntry: false });
+        return stats?.isDirectory() ? `${stats.ino} ${stats.birthtimeMs} ${stats.nlink}` : undefined;
       } catch (err) {
         return nothing(err);
       }

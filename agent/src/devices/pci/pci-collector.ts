@@ -5,7 +5,7 @@ import type { BusCollector, BusHost } from '../types.ts';
 import { parsePciDevice } from './pci-parser.ts';
 
 /**
- * Reads `/sys/bus/pci/devices`. A device is read again when its file `device` is another one, when its driver is, or when
+ * Reads `/sys/bus/pci/devices`. A device is read again when its directory is another one, when its driver is, or when
  * something appears below it, as its device nodes do.
  */
 export function createPciCollector({ sysfsRoot, files, isAccelerator, compared }: BusHost): BusCollector {
@@ -14,8 +14,8 @@ export function createPciCollector({ sysfsRoot, files, isAccelerator, compared }
   const look: DeviceLook = {
     signature(name) {
       const own = `${directory}/${name}`;
-      const file = files.signature(`${own}/device`);
-      return file && `${file} ${files.childCount(own)} ${files.link(`${own}/driver`)}`;
+      const place = files.directorySignature(own);
+      return place && `${place} ${files.link(`${own}/driver`)}`;
     },
     read(name) {
       const own = `${directory}/${name}`;
