@@ -11,7 +11,7 @@ import type { AgentMetrics } from './metrics.ts';
 import { PathTurns } from './path-turns.ts';
 import { countSilentBytes } from './probes/kept-socket.ts';
 import { ProbePaths } from './probes/probe-paths.ts';
-import { watchedServices } from './probes/service-list.ts';
+import { type ServiceListOptions, watchedServices } from './probes/service-list.ts';
 import { TlsContexts } from './probes/tls-contexts.ts';
 import type { ProbeTools, Timing } from './probes/types.ts';
 import type { CoordinatorClient } from './report/coordinator-client.ts';
@@ -33,6 +33,7 @@ type AssignmentOptions = {
   clock: Clock;
   paths: ProbePaths;
   connect?: ProbeTools['connect'];
+  openLine?: ServiceListOptions['openLine'];
 };
 
 /** What this agent probes: nothing at first, then the last list of the coordinator. */
@@ -101,6 +102,8 @@ export type AgentOptions = {
   machine: (onChange: () => void, turns: PathTurns) => Pick<MachineCollectors, 'observe' | 'ask' | 'start'>;
   /** Connects to services; defaults to `node:net`. */
   connect?: ProbeTools['connect'];
+  /** Takes the place of probes that need more. */
+  openLine?: ServiceListOptions['openLine'];
 };
 
 export type Agent = {
@@ -112,7 +115,8 @@ export type Agent = {
 
 /** From what is seen on a node to what is reported of it, and from the replies to what is looked at. */
 export function createAgent(options: AgentOptions): Agent {
-  const { config, newBoot, clock, random, logger, metrics, health, readiness, signal, client, connect } = options;
+  const { config, newBoot, clock, random, logger, metrics, health, readiness, signal, client, connect, openLine } =
+    options;
   const onChange = () => reporter.changed();
   const services = new ServicesWatch({ clock, logger, metrics: metrics.probes, health, signal, onChange });
   // Latched, so that an outage of the coordinator, or a service that comes later, never looks like a restart.
@@ -174,6 +178,7 @@ export function createAgent(options: AgentOptions): Agent {
         clock,
         paths: new ProbePaths(config.probePaths, turns),
         connect,
+        openLine,
       });
       machine.start();
       reporter.start();

@@ -1,20 +1,17 @@
 import { PROBE_KINDS, type SEEN_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import {
-  ON_DEMAND_ACTORS,
   ON_DEMAND_KINDS,
   type OnDemandKind,
   onDemandObject,
 } from '@rollcall/coordinator/decide/readiness/on-demand-actors.test-fixtures.ts';
-import { PROBED_KINDS, probeOf } from '@rollcall/coordinator/decide/readiness/probes.test-fixtures.ts';
+import { probeOf } from '@rollcall/coordinator/decide/readiness/probes.test-fixtures.ts';
 import type { OnNode } from '@rollcall/coordinator/state/collection.ts';
+import { observeCsiNode } from '@rollcall/coordinator/state/csi-nodes.ts';
 import type { OnDemandName } from '@rollcall/coordinator/state/on-demand-objects.ts';
+import { SHAPES } from './kinds.ts';
 import { removeCondition, rival } from './people.ts';
 import type { NodeTruth } from './truth.ts';
 import type { World } from './world.ts';
-
-const CSI_DRIVER = 'csi.example';
-const RESOURCE = 'model.example/device';
-const OTHER_CONDITION = 'other.example/Healthy';
 
 /** Whether a probe goes to an address of a pod, if there is one. */
 export function isAtAddress(kind: string): boolean {
@@ -28,9 +25,8 @@ export function isOfCluster(kind: string): boolean {
 /** What is there of an object that is watched on demand: of which Node, and whether the check passes by it. */
 export type OnDemandThere = { uid: string; isSo: boolean; collection: OnDemandName; object: OnNode };
 
-/** What the coordinator sees itself: how it is asked for, whether it is really so, and how it changes. */
+/** What the coordinator sees itself: whether it is really so, and how it changes. */
 type SeenActor = {
-  check: object;
   isSo: (world: World, truth: NodeTruth) => boolean;
   /** `isGone`: where it is not so, what says it is not there at all. */
   set: (world: World, truth: NodeTruth, isSo: boolean, isGone?: boolean) => void;
@@ -43,7 +39,6 @@ export type OfferedKind = Exclude<keyof typeof SEEN_KINDS, (typeof ELSEWHERE)[nu
 /** By an object of the node, which outlives its Node. */
 function onDemand(kind: OnDemandKind): SeenActor {
   return {
-    check: ON_DEMAND_ACTORS[kind].settings,
     isSo: ({ onDemand }, { name, uid }) => {
       const there = onDemand.get(`${kind} ${name}`);
       return there?.uid === uid && there.isSo;
@@ -61,15 +56,12 @@ function onDemand(kind: OnDemandKind): SeenActor {
 export const OFFERED: Readonly<Record<OfferedKind, SeenActor>> = {
   ...(Object.fromEntries(ON_DEMAND_KINDS.map((kind) => [kind, onDemand(kind)])) as Record<OnDemandKind, SeenActor>),
   csiNode: {
-    check: { driver: CSI_DRIVER },
     isSo: ({ csiNodes }, { name, uid }) => {
       const csiNode = csiNodes.get(name);
-      return csiNode?.nodeUid === uid && csiNode.drivers.includes(CSI_DRIVER);
+      return csiNode?.nodeUid === uid && csiNode.drivers.includes(SHAPES.csiNode.check.driver);
     },
     set: (world, { name, uid }, isSo, isGone = false) => {
-      const drivers = isSo ? [CSI_DRIVER, 'other'] : [];
-      const placed = { uid: `csi-${uid}`, namespace: '', name, node: name };
-      const csiNode = { ...placed, nodeUid: uid, drivers, storageProblems: new Map<string, string>() };
+      const csiNode = observeCsiNode(SHAPES.csiNode.object({ name, uid, createdAtMs: 0 }, isSo));
       if (!isSo && isGone) world.csiNodes.delete(name);
       else world.csiNodes.set(name, csiNode);
       world.heard('csiNodes', name);
@@ -77,26 +69,27 @@ export const OFFERED: Readonly<Record<OfferedKind, SeenActor>> = {
     },
   },
   resource: {
-    check: { name: RESOURCE },
-    isSo: ({ nodes }, { name }) => nodes.get(name)?.status?.allocatable?.[RESOURCE] === '1',
+    isSo: ({ nodes }, { name }) => {
+      const { check, allocatable } = SHAPES.resource;
+      return nodes.get(name)?.status?.allocatable?.[check.name] === allocatable(true)[check.name];
+    },
     set: (world, truth, isSo) => {
       world.heard('nodes', truth.name);
-      world.nodes.setAllocatable(truth.name, { [RESOURCE]: isSo ? '1' : '0' });
+      world.nodes.setAllocatable(truth.name, SHAPES.resource.allocatable(isSo));
     },
   },
   condition: {
-    check: { type: OTHER_CONDITION, missing: 'Fail' },
-    isSo: ({ nodes }, { name }) =>
-      nodes.get(name)?.status?.conditions?.some(({ type, status }) => type === OTHER_CONDITION && status === 'True') ===
-      true,
+    isSo: ({ nodes }, { name }) => {
+      const good = SHAPES.condition.condition(true);
+      const conditions = nodes.get(name)?.status?.conditions ?? [];
+      return conditions.some(({ type, status }) => type === good.type && status === good.status);
+    },
     set: (world, truth, isSo, isGone = false) => {
-      if (!isSo && isGone) removeCondition(world, truth, OTHER_CONDITION);
-      else rival(world, truth, OTHER_CONDITION, isSo ? 'True' : 'False');
+      const { type, status } = SHAPES.condition.condition(isSo);
+      if (!isSo && isGone) removeCondition(world, truth, type);
+      else rival(world, truth, type, status);
     },
   },
 };
 
 export const OFFERED_KINDS = Object.keys(OFFERED) as OfferedKind[];
-
-/** Every kind that has an actor here, or deeds of its own. */
-export const PLAYED_KINDS: readonly string[] = [...OFFERED_KINDS, ...ELSEWHERE, ...PROBED_KINDS];

@@ -1,8 +1,8 @@
-import { checkId, type NodeServiceObject } from './node-services.ts';
+import type { NodeServiceObject } from './node-services.ts';
 import type { Hearing } from './silence.ts';
 import { isStarted } from './startup.ts';
 import type { NodeTruth } from './truth.ts';
-import { hasOtherLists, isOfMachine } from './verdicts.ts';
+import { hasOtherLists, isOfMachine, saidOf } from './verdicts.ts';
 import type { World } from './world.ts';
 
 /** A report interval of 2 s, a watch that is late, and what an agent of the model needs to look. */
@@ -30,13 +30,7 @@ export class Assignments {
     const { decided, serviceWrites } = this.#world;
     const isHeard = hearing === 'speaks' && truth.reachable && truth.alive.size === 1 && !hasOtherLists(truth);
     // While the watch is lost, agents keep the list that they have.
-    if (
-      !isAssigned ||
-      !isHeard ||
-      !decided ||
-      serviceWrites.areLost ||
-      truth.said?.checks.has(checkId(name, spec.checks))
-    ) {
+    if (!isAssigned || !isHeard || !decided || serviceWrites.areLost || saidOf(truth, service) !== undefined) {
       this.#unsaid.delete(id);
       return undefined;
     }

@@ -92,7 +92,7 @@ function failOn(world: World, truth: NodeTruth, { spec: { checks } }: NodeServic
   if (port !== undefined) truth.ports[port] = false;
   if (pods !== undefined) world.setPod(truth, pods, { ready: false, terminating: false });
   if (offered !== undefined) OFFERED[offered].set(world, truth, false);
-  if (device) truth.device = false;
+  if (device !== undefined) truth.device = false;
 }
 
 function deed(act: (target: Target) => void): Deed {

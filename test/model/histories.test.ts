@@ -1,8 +1,8 @@
 import { CHECK_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { expect, test } from 'vitest';
-import { PLAYED_KINDS } from './actors.ts';
 import { seedsOf } from './halves.ts';
 import { type History, historyOf, play } from './history.ts';
+import { PLAYED_KINDS } from './kinds.ts';
 import { describeFailure, search } from './search.ts';
 
 const seeds = seedsOf('first');

@@ -58,6 +58,7 @@ function mixedHistoryOf(seed: number): History {
     ...(chosen.includes('startup-gate') ? { startupGate, daemonGate: seed % 2 === 0 } : {}),
     ...(chosen.includes('eviction') ? { evict } : {}),
     ...(chosen.includes('claims') ? { sharedLabels: true } : {}),
+    ...(seed % 2 === 0 ? { rulesAreById: true } : {}),
   };
   return { seed, world, steps };
 }

@@ -5,6 +5,7 @@ import { Assignments, NOTICED_MS } from './assignments.ts';
 import { Departures, delaysEndMs, isLarge } from './blast-radius.ts';
 import { Evictions } from './evictions.ts';
 import { Falls } from './falls.ts';
+import { Graces } from './graces.ts';
 import { LAG_MS } from './news.ts';
 import { NoExecute } from './no-execute.ts';
 import { Observer } from './observer.ts';
@@ -67,6 +68,7 @@ export class Judge {
   readonly #silence: Silence;
   readonly #observer: Observer;
   readonly #falls: Falls;
+  readonly #graces: Graces;
   readonly #noExecute: NoExecute;
   readonly #assignments: Assignments;
   readonly #evictions: Evictions;
@@ -82,6 +84,7 @@ export class Judge {
     this.#silence = new Silence(world);
     this.#observer = new Observer(world);
     this.#falls = new Falls(world);
+    this.#graces = new Graces(world);
     this.#noExecute = new NoExecute(world);
     this.#assignments = new Assignments(world);
     this.#evictions = new Evictions(world);
@@ -183,11 +186,12 @@ export class Judge {
     for (const service of world.servicesAreKnown ? inForce(world) : []) {
       if (!isSelected(world, truth, service)) continue;
       const { name, uid, generation } = service;
+      const counts = this.#graces.look(truth, service);
       const judged = {
         ...{ service: name, label: service.spec.publish.label, component: service.spec.checks.pods, hearing },
         check: `${uid} ${generation}`,
-        verdict: verdictOn(world, truth, service, hearing),
-        evidence: evidenceOf(world, truth, service, hearing),
+        verdict: verdictOn(world, truth, service, { hearing, counts }),
+        evidence: evidenceOf(truth, service, { hearing, counts }),
       };
       const seen = { ...judged, ...this.#guarded(truth, judged) };
       this.#noExecute.look(truth, service, seen.verdict);

@@ -1,7 +1,9 @@
+import { SEEN_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { PROBED_KINDS, probeOf } from '@rollcall/coordinator/decide/readiness/probes.test-fixtures.ts';
 import type { Service } from '@rollcall/coordinator/model/services.ts';
 import { type ObservedNodeService, observeNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
-import { isAtAddress, OFFERED, OFFERED_KINDS, type OfferedKind } from './actors.ts';
+import { isAtAddress, OFFERED_KINDS, type OfferedKind } from './actors.ts';
+import { DEVICE_NAMES, SHAPES } from './kinds.ts';
 
 export const POOL_LABEL = 'agentpool';
 export const POOLS = ['a', 'b'] as const;
@@ -21,8 +23,13 @@ export type Checks = {
   port?: number;
   probe?: string;
   isFast?: true;
-  device?: true;
+  /** Of a file alone: what it has to be newer than. */
+  newerThan?: 'Boot' | 'Pod';
+  /** The name of the devices, or their id. */
+  device?: (typeof DEVICE_NAMES)[number];
   offered?: OfferedKind;
+  /** What was seen to pass counts as passed for 10 s more. */
+  hasGrace?: true;
 };
 
 export type NodeServiceSpec = {
@@ -80,15 +87,27 @@ export function idsOf({ publish: { label, taint, condition } }: NodeServiceSpec)
   ];
 }
 
-/** §10: a verdict of an agent counts only if it was made for the check as it is now: what is asked, and where. */
-export function checkId(name: string, { port, probe = 'tcp', pods, isFast }: Checks): string {
+export const GRACE_MS = 10_000;
+
+/** The kinds among those that are offered which can have a grace. */
+export function canHaveGrace(kind: OfferedKind): boolean {
+  return SEEN_KINDS[kind].schema.properties?.['grace'] !== undefined;
+}
+
+/**
+ * §10: a verdict of an agent counts only if it was made for the check as it is now: what is asked, and where. `podStart`: of
+ * the pod of the service.
+ */
+export function checkId(name: string, { port, probe = 'tcp', pods, isFast, newerThan }: Checks, podStart = ''): string {
   const place = pods !== undefined && isAtAddress(probe) ? 'pod' : 'node';
-  return `${name}/${PROBE} ${probe} ${port} ${place}${isFast ? ' fast' : ''}`;
+  const start = newerThan === 'Pod' ? ` of ${podStart}` : '';
+  return `${name}/${PROBE} ${probe} ${port} ${place}${isFast ? ' fast' : ''} ${newerThan}${start}`;
 }
 
 /** The object as a watch shows it. */
 export function observed({ name, spec, ...object }: NodeServiceObject): ObservedNodeService {
-  const { pods, port, probe = 'tcp', isFast, offered, device } = spec.checks;
+  const { pods, port, probe = 'tcp', isFast, newerThan, offered, device, hasGrace } = spec.checks;
+  const grace = hasGrace ? { grace: `${GRACE_MS / 1000}s` } : {};
   return observeNodeService({
     metadata: { ...object, name, creationTimestamp: new Date(object.createdAtMs).toISOString(), resourceVersion: '' },
     spec: {
@@ -96,12 +115,22 @@ export function observed({ name, spec, ...object }: NodeServiceObject): Observed
       checks: [
         ...(pods === undefined
           ? []
-          : [{ name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { component: pods } } } }]),
+          : [
+              { name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { component: pods } }, ...grace } },
+            ]),
         ...(port === undefined
           ? []
-          : [{ name: PROBE, [probe]: probeOf(probe, port), ...(isFast ? { period: '100ms' } : {}) }]),
-        ...(offered === undefined ? [] : [{ name: 'offered', [offered]: OFFERED[offered].check }]),
-        ...(device ? [{ name: 'device', device: { name: 'edgetpu' } }] : []),
+          : [
+              {
+                name: PROBE,
+                [probe]: { ...probeOf(probe, port), ...(newerThan ? { newerThan } : {}) },
+                ...(isFast ? { period: '100ms' } : {}),
+              },
+            ]),
+        ...(offered === undefined
+          ? []
+          : [{ name: 'offered', [offered]: { ...SHAPES[offered].check, ...(canHaveGrace(offered) ? grace : {}) } }]),
+        ...(device === undefined ? [] : [{ name: 'device', device: { name: device } }]),
       ],
       ...(spec.startup ? { mode: 'Startup' } : {}),
       publish: spec.publish,
@@ -118,12 +147,25 @@ const CHECKS: readonly ((name: string, port: number) => Checks)[] = [
   (pods) => ({ pods }),
   (pods, port) => ({ pods, port }),
   (pods, port) => ({ pods, port, isFast: true }),
-  () => ({ device: true }),
-  (_, port) => ({ port, device: true }),
+  () => ({ device: DEVICE_NAMES[0] }),
+  (_, port) => ({ port, device: DEVICE_NAMES[0] }),
 ];
 
 /** What is asked besides by the agent, pods and devices, and how. */
-function drawChecks(name: string, { random, pick }: Draw): Checks {
+function drawChecks(name: string, draw: Draw): Checks {
+  const drawn = drawKinds(name, draw);
+  const { random, pick } = draw;
+  const isOfFile = drawn.probe === 'file' && random() < 0.7;
+  const newerThan = pick(drawn.pods === undefined ? (['Boot'] as const) : (['Boot', 'Pod', 'Pod'] as const));
+  return {
+    ...drawn,
+    ...(drawn.device === undefined ? {} : { device: pick(DEVICE_NAMES) }),
+    ...((drawn.pods ?? drawn.offered) !== undefined && random() < 0.3 ? { hasGrace: true } : {}),
+    ...(isOfFile ? { newerThan } : {}),
+  };
+}
+
+function drawKinds(name: string, { random, pick }: Draw): Checks {
   if (random() < 0.3) return { ...(random() < 0.5 ? { pods: name } : {}), offered: pick(OFFERED_KINDS) };
   const checks = pick(CHECKS)(name, pick(PORTS));
   if (checks.port === undefined || random() < 0.5) return checks;

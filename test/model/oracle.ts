@@ -17,7 +17,16 @@ import { idsOf, POOL_LABEL, PUBLISHED_IDS } from './node-services.ts';
 import { isEditedLately, isOwnApply, isUnknowable } from './ours.ts';
 import { PERSON } from './people.ts';
 import { wantPublished } from './published.ts';
-import { CORAL_LABEL, COUNT_LABEL, DEVICE_LABEL, IDENTITY_LABEL, IMPLIED_LABEL, POOL_KEYS, SHARED } from './rules.ts';
+import {
+  areById,
+  CORAL_LABEL,
+  COUNT_LABEL,
+  DEVICE_LABEL,
+  IDENTITY_LABEL,
+  IMPLIED_LABEL,
+  POOL_KEYS,
+  SHARED,
+} from './rules.ts';
 import type { Hearing } from './silence.ts';
 import { wantStarted } from './startup.ts';
 import { wantGate } from './startup-gate.ts';
@@ -63,8 +72,8 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
       wants.set(id, want === undefined ? HOLD : ANY);
       continue;
     }
-    // A key of which no list tells the origin may be one of theirs: it stays until they are known, and goes then.
-    if (want === undefined && !knowsServices(world) && truth.unlisted.has(id)) {
+    // A key of theirs, or of which no list tells the origin, stays until they are known, and goes then.
+    if (want === undefined && !knowsServices(world) && (truth.unlisted.has(id) || isListedForService(node, id))) {
       wants.set(id, HOLD);
       continue;
     }
@@ -90,6 +99,10 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
 
 function knowsServices({ servicesAreKnown, serviceWrites }: World): boolean {
   return servicesAreKnown && !serviceWrites.areLost;
+}
+
+function isListedForService({ metadata: { annotations = {} } }: Node, id: string): boolean {
+  return annotations[KEYS_ANNOTATION]?.includes(`${JSON.stringify(id)}:"service:`) === true;
 }
 
 function isOwnedByPerson({ metadata: { managedFields = [] } }: Node, label: string): boolean {
@@ -151,7 +164,7 @@ function poolKeys(
 function impliedKeys({ rulesOn, rules }: World, { nfd }: NodeTruth, { metadata }: Node, device: Want): Keyed[] {
   const coral = rulesOn && metadata.labels?.[CORAL_LABEL] !== undefined ? 'true' : undefined;
   const doubt = rulesOn && (device === HOLD || device === ANY) ? ANY : undefined;
-  const want = coral ?? (rulesOn && (nfd || device === 'true') ? 'true' : doubt);
+  const want = coral ?? (rulesOn && ((nfd && !areById(rules)) || device === 'true') ? 'true' : doubt);
   const shared = rules.labels.has(SHARED.byRule) ? [{ id: `label:${SHARED.byRule}`, want: coral }] : [];
   return [{ id: `label:${IMPLIED_LABEL}`, want }, ...shared];
 }

@@ -100,6 +100,20 @@ export const SERVICE_DEEDS: Readonly<Record<string, Deed>> = {
     const kinds = [...world.services.values()].flatMap(({ spec }) => spec.checks.offered ?? []);
     OFFERED[pick(kinds.length > 0 ? kinds : OFFERED_KINDS)].set(world, truth, random() < 0.6, random() < 0.5);
   }),
+  'a file is written': deed(({ world, truth, pick }) => {
+    truth.writtenMs[pick(PORTS)] = world.clock.now();
+  }),
+  'a machine starts again': deed(({ world, truth }) => {
+    truth.bootedMs = world.clock.now();
+  }),
+  'what a service asks for is away for a moment': deed(({ world, truth, pick, random }) => {
+    const kinds = [...world.services.values()].flatMap(({ spec }) => spec.checks.offered ?? []);
+    const actor = OFFERED[pick(kinds.length > 0 ? kinds : OFFERED_KINDS)];
+    actor.set(world, truth, false, random() < 0.5);
+    world.later(1000 + random() * 20_000, () => {
+      if (world.truths.get(truth.name) === truth) actor.set(world, truth, true);
+    });
+  }),
   'an accelerator comes or goes': deed(({ truth }) => {
     truth.device = !truth.device;
   }),

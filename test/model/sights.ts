@@ -3,13 +3,12 @@ import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { Node } from '@rollcall/coordinator/kube/objects.ts';
 import type { ObservedPod } from '@rollcall/coordinator/state/observed-pod.ts';
 import { servicesToProbe } from '@rollcall/coordinator/state/probe-targets.ts';
+import { portNamed, SHAPES } from './kinds.ts';
 import { PORTS } from './node-services.ts';
 import { startedNoteOn } from './started-note.ts';
 import { builtInServices } from './system.ts';
 import { type NodeTruth, type Said, SERVICE_NAMES } from './truth.ts';
 import { sees } from './versions.ts';
-
-const DEVICE = { bus: 'usb' as const, attributes: { class: 'fe', vendor: '1a6e', device: '089a' } };
 
 const TOLERATIONS = [{ operator: 'Exists' }] as const;
 const LABELS = new Map<string, { component: string }>();
@@ -21,6 +20,11 @@ function labelsOf(component: string): { component: string } {
   return labels;
 }
 
+/** When a pod that was created then started: at once. */
+export function startOf(createdAtMs: number): string {
+  return new Date(createdAtMs).toISOString();
+}
+
 /** The object as a watch shows it. */
 export function podOf(
   name: string,
@@ -29,7 +33,8 @@ export function podOf(
 ): ObservedPod {
   const pod = { uid, namespace: 'default', name, createdAtMs: 0, ready: true, terminating: false };
   const kind = { labels: labelsOf(component), tolerations: TOLERATIONS, daemonSet: '' };
-  return { ...pod, ...kind, podIP: '10.0.0.1', hostIP: '10.0.0.2', startTime: '', readySinceMs: 0, ...more };
+  const startTime = startOf(more.createdAtMs ?? pod.createdAtMs);
+  return { ...pod, ...kind, podIP: '10.0.0.1', hostIP: '10.0.0.2', startTime, readySinceMs: 0, ...more };
 }
 
 /** An agent that looks at a node. `list`: what it was told to probe. */
@@ -54,7 +59,7 @@ export function contentOf(truth: NodeTruth, { list, version }: Viewer): [content
   });
   for (const check of checks) services.push({ ...check, since, evidence: check.ready ? 'answers' : 'refuses' });
   const said = version === undefined ? {} : { version };
-  const content = { services, devices: device ? [DEVICE] : [], facts: {}, ...said };
+  const content = { services, devices: SHAPES.device.devices(device), facts: {}, ...said };
   CONTENTS.set(digest, content);
   return [content, digest];
 }
@@ -73,7 +78,7 @@ const CONTENTS = new Map<string, ReportContent>();
 export function saidBy(truth: NodeTruth, { list, version }: Viewer): Omit<Said, 'boot' | 'before'> {
   const checks = list.filter(({ name }) => !DIGESTS.has(name));
   const idOf = ({ name, ...how }: ServiceToProbe) =>
-    `${name} ${how.probe.kind} ${portOf(how)} ${how.target ? 'pod' : 'node'}${how.periodMilliseconds === 100 ? ' fast' : ''}`;
+    `${name} ${how.probe.kind} ${portOf(how)} ${how.target ? 'pod' : 'node'}${how.periodMilliseconds === 100 ? ' fast' : ''} ${how.probe['newerThan']}${how.podStart === undefined ? '' : ` of ${how.podStart}`}`;
   return {
     version: version ?? '',
     up: upFor(truth, version),
@@ -82,22 +87,28 @@ export function saidBy(truth: NodeTruth, { list, version }: Viewer): Omit<Said, 
   };
 }
 
-type How = Pick<ServiceToProbe, 'probe' | 'target'>;
+type How = Pick<ServiceToProbe, 'probe' | 'target' | 'podStart'>;
 
 function upFor({ up }: NodeTruth, version: string | undefined): NodeTruth['up'] {
   const entries = SERVICE_NAMES.map((name) => [name, up[name] && sees(version, name)]);
   return Object.fromEntries(entries) as NodeTruth['up'];
 }
 
-function isUp({ ports }: Pick<NodeTruth, 'ports'>, how: How, version: string | undefined): boolean {
-  return ports[portOf(how)] === true && sees(version, portOf(how));
+function isUp(truth: NodeTruth, how: How, version: string | undefined): boolean {
+  const port = portOf(how);
+  return truth.ports[port] === true && sees(version, port) && isNewEnough(truth, how);
+}
+
+/** Of a file that has to be newer than something: whether it was written since. */
+function isNewEnough({ writtenMs, bootedMs }: NodeTruth, how: How): boolean {
+  const { newerThan } = how.probe;
+  const sinceMs = newerThan === 'Pod' ? Date.parse(how.podStart ?? '') : bootedMs;
+  return newerThan === undefined || (writtenMs[portOf(how)] ?? 0) >= sinceMs;
 }
 
 function portOf({ probe, target }: How): number {
   if (target) return target.port;
-  const { port, socket, path, name } = probe ?? {};
-  const [digits = PORTS[0]] = /\d+/.exec(String(port ?? socket ?? path ?? name ?? '')) ?? [];
-  return Number(digits);
+  return portNamed(probe, PORTS[0]);
 }
 
 /** The value of `label:KEY`, `annotation:KEY`, `taint:KEY` or `condition:TYPE` on a Node; of a taint with its effect. */

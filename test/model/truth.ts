@@ -44,6 +44,10 @@ export type NodeTruth = {
   /** What answers at ports that NodeServices ask. */
   ports: Record<number, boolean>;
   device: boolean;
+  /** When the file that a port stands for was written, by the wall clock. */
+  writtenMs: Record<number, number>;
+  /** When the machine started, by the wall clock. */
+  bootedMs: number;
   /** Whether its agents reach the coordinator. */
   reachable: boolean;
   /** Those whose pod is there; one that hangs is not in `alive`. */
@@ -88,6 +92,8 @@ export function newTruth(node: Pick<NodeTruth, 'name' | 'uid' | 'forWorkspaces'>
     pods: {},
     ports: Object.fromEntries(PORTS.map((port) => [port, true])),
     device: false,
+    writtenMs: Object.fromEntries(PORTS.map((port) => [port, clock.now()])),
+    bootedMs: clock.now(),
     reachable: true,
     agents: [],
     alive: new Set(),

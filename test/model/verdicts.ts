@@ -1,5 +1,6 @@
-import { isOfCluster, OFFERED } from './actors.ts';
+import { isOfCluster } from './actors.ts';
 import { type Checks, checkId, type NodeServiceObject } from './node-services.ts';
+import { startOf } from './sights.ts';
 import { type Hearing, WINDOW_MS } from './silence.ts';
 import { isStarted } from './startup.ts';
 import type { NodeTruth, ServiceName, ServicePod } from './truth.ts';
@@ -14,13 +15,16 @@ export type Verdict = 'ready' | 'not-ready' | 'silent' | 'unknown' | 'open';
 /** What was seen of a service, by what sees it; `undefined` where that is not known. */
 export type Evidence = Readonly<Record<string, boolean | undefined>>;
 
+/** What counts of what the coordinator sees itself of a service; `open`: for a moment the model cannot tell. */
+export type Seen = { pods: boolean | 'open' | undefined; offered: boolean | 'open' | undefined };
+
 /** §10: all must pass: one that fails decides; else one that is unknown. What was seen counts before what was not heard. */
 function composed(verdicts: readonly Verdict[]): Verdict {
   return (['not-ready', 'open', 'silent', 'unknown'] as const).find((each) => verdicts.includes(each)) ?? 'ready';
 }
 
 /** §10: a pod of it on the node is Ready and not terminating. */
-function hasGoodPod(truth: NodeTruth, component: string): boolean {
+export function hasGoodPod(truth: NodeTruth, component: string): boolean {
   const pod = truth.pods[component];
   return pod?.ready === true && !pod.terminating && isOfMachine(pod, truth);
 }
@@ -30,7 +34,7 @@ export function isOfMachine({ createdAtMs, readySinceMs }: ServicePod, { creatio
   return createdAtMs >= creationTimestampMs || readySinceMs > creationTimestampMs;
 }
 
-const seen = (is: boolean): Verdict => (is ? 'ready' : 'not-ready');
+const seen = (is: boolean | 'open'): Verdict => (is === 'open' ? 'open' : is ? 'ready' : 'not-ready');
 
 /** §3, §10: what the agent says of the check as it is now, or of devices (`undefined` if nothing), as long as it is heard. */
 function agentVerdict(hearing: Hearing, says: boolean | undefined): Verdict {
@@ -50,19 +54,24 @@ export function verdictOf(world: World, truth: NodeTruth, service: ServiceName, 
 }
 
 /** What the evidence says of a NodeService that selects the node, without damping. */
-export function verdictOn(world: World, truth: NodeTruth, service: NodeServiceObject, hearing: Hearing): Verdict {
-  const { name, spec } = service;
-  const { pods, port, offered, device } = spec.checks;
+export function verdictOn(
+  world: World,
+  truth: NodeTruth,
+  service: NodeServiceObject,
+  { hearing, counts }: { hearing: Hearing; counts: Seen },
+): Verdict {
+  const { spec } = service;
+  const { port, device } = spec.checks;
   if (isStarted(truth, service)) return 'ready';
   const verdicts: Verdict[] = [];
-  if (pods !== undefined) verdicts.push(seen(hasGoodPod(truth, pods)));
-  if (offered !== undefined) verdicts.push(seen(OFFERED[offered].isSo(world, truth)));
-  if (device) verdicts.push(agentVerdict(hearing, truth.said?.device));
+  if (counts.pods !== undefined) verdicts.push(seen(counts.pods));
+  if (counts.offered !== undefined) verdicts.push(seen(counts.offered));
+  if (device !== undefined) verdicts.push(agentVerdict(hearing, truth.said?.device));
   if (port !== undefined)
     verdicts.push(
       hasOtherLists(truth) || isDisputed(world, truth)
         ? 'open'
-        : probeVerdict(hearing, spec.checks, truth.said?.checks.get(checkId(name, spec.checks))),
+        : probeVerdict(hearing, spec.checks, saidOf(truth, service)),
     );
   return composed(verdicts);
 }
@@ -73,16 +82,27 @@ export function gitpodEvidence(truth: NodeTruth, service: ServiceName, hearing: 
   return { pod: hasGoodPod(truth, service), agent };
 }
 
+const known = (is: boolean | 'open' | undefined) => (is === 'open' ? undefined : is);
+
+/** What the agent said of the check as it is now. */
+export function saidOf({ said, pods }: NodeTruth, { name, spec }: NodeServiceObject): boolean | undefined {
+  const pod = pods[spec.checks.pods ?? ''];
+  return said?.checks.get(checkId(name, spec.checks, pod && startOf(pod.createdAtMs)));
+}
+
 /** What is seen of a NodeService. */
-export function evidenceOf(world: World, truth: NodeTruth, service: NodeServiceObject, hearing: Hearing): Evidence {
-  const { name, spec } = service;
-  const { pods, port, probe = 'tcp', offered, device } = spec.checks;
+export function evidenceOf(
+  truth: NodeTruth,
+  service: NodeServiceObject,
+  { hearing, counts }: { hearing: Hearing; counts: Seen },
+): Evidence {
+  const { port, probe = 'tcp', device } = service.spec.checks;
   if (isStarted(truth, service)) return {};
-  const says = truth.said?.checks.get(checkId(name, spec.checks));
+  const says = saidOf(truth, service);
   return {
-    pod: pods === undefined ? undefined : hasGoodPod(truth, pods),
-    offered: offered && OFFERED[offered].isSo(world, truth),
-    device: device && truth.said?.device,
+    pod: known(counts.pods),
+    offered: known(counts.offered),
+    device: device === undefined ? undefined : truth.said?.device,
     agent:
       port === undefined || hearing === 'unheard' || (isOfCluster(probe) && !says)
         ? undefined

@@ -12,9 +12,7 @@ export function watchedIn(world: World, components: readonly string[]): Watched 
     componentPods: truths.flatMap((truth) =>
       components.flatMap((service) => {
         const pod = truth.pods[service];
-        return pod
-          ? [{ ...podOf(`${service}-${pod.uid}`, pod.uid, { node: truth.name, component: service }), ...pod }]
-          : [];
+        return pod ? [podOf(`${service}-${pod.uid}`, pod.uid, { node: truth.name, component: service, ...pod })] : [];
       }),
     ),
     agentPods: truths.flatMap(({ agents }) => agents.map(({ pod }) => pod)),

@@ -15,6 +15,8 @@ export type WorldOptions = {
   evict?: { readiness: boolean };
   /** Whether rules want the label of a NodeService, too. */
   sharedLabels?: boolean;
+  /** Whether a rule asks for ids of devices, and not for a label. */
+  rulesAreById?: boolean;
   /** The version that agents report first. Without it, none reports one. */
   agentVersion?: string;
   dryRun?: boolean;

@@ -19,7 +19,7 @@ import { type HeldPod, type NodeHoldObject, observedHold } from './node-holds.ts
 import { NodeServiceWrites } from './node-service-writes.ts';
 import { NODE_SERVICE_NAMES, type NodeServiceObject, POOL_LABEL } from './node-services.ts';
 import { noteOurs } from './ours.ts';
-import { RULES, SHARING_RULES } from './rules.ts';
+import { rulesOf } from './rules.ts';
 import { contentOf, podOf, saidBy } from './sights.ts';
 import { startedOn } from './startup.ts';
 import type { AgentIdentity, Replica } from './system.ts';
@@ -89,7 +89,8 @@ export class World {
       daemonGate = false,
       evict,
       agentVersion,
-      sharedLabels,
+      sharedLabels = false,
+      rulesAreById = false,
       dryRun = false,
       keepsLedger = false,
     }: WorldOptions,
@@ -101,7 +102,7 @@ export class World {
     this.faults = new Faults(clock, random);
     this.#news = new News(clock);
     this.gate = gate;
-    this.rules = sharedLabels ? SHARING_RULES : RULES;
+    this.rules = rulesOf({ areShared: sharedLabels, byId: rulesAreById });
     this.startupGate = startupGate;
     if (daemonGate) this.daemonSets.begin();
     this.evict = evict;

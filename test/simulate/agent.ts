@@ -3,9 +3,11 @@ import { CoordinatorClient } from '@rollcall/agent/report/coordinator-client.ts'
 import type { HttpAnswer, HttpPost } from '@rollcall/agent/report/http-post.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
+import type { DeviceReport } from '@rollcall/common/report.ts';
 import type { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { FakeProcess } from '@rollcall/common/testing/fake-process.ts';
 import { startInProcessAgent } from '../rig/in-process-agent.ts';
+import { openLineFor } from './probes.ts';
 import type { NodeSockets } from './sockets.ts';
 
 const LOGGER = silentLogger();
@@ -21,6 +23,7 @@ export type SimAgentOptions = {
   world: FakeClock;
   random: () => number;
   sockets: NodeSockets;
+  devices: () => DeviceReport[];
   token: () => string;
   post: (request: HttpPost, from: FakeProcess) => Promise<HttpAnswer>;
 };
@@ -32,8 +35,9 @@ export class SimAgent {
   readonly #sockets: NodeSockets;
   readonly #stop = new AbortController();
   readonly #agent: ReturnType<typeof startInProcessAgent>;
+  #onDevices = () => {};
 
-  constructor({ node, address, podUid, newBoot, urls, world, random, sockets, token, post }: SimAgentOptions) {
+  constructor({ node, address, podUid, newBoot, urls, world, random, sockets, devices, token, post }: SimAgentOptions) {
     this.podUid = podUid;
     this.#sockets = sockets;
     this.process = new FakeProcess({ world, random });
@@ -60,7 +64,18 @@ export class SimAgent {
       signal,
       client,
       connect: sockets.connectFor(this.process),
+      openLine: openLineFor(this.process, sockets),
+      machine: (onChange) => {
+        this.#onDevices = onChange;
+        const observe = () => ({ devices: devices(), unread: [], facts: {}, answers: {}, values: {} });
+        return { observe, ask: () => {}, start: () => {} };
+      },
     });
+  }
+
+  /** A device came, or went. */
+  devicesChanged(): void {
+    this.process.step(() => this.#onDevices());
   }
 
   /** SIGKILL. */

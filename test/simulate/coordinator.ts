@@ -7,7 +7,7 @@ import type { Replica } from '@rollcall/coordinator/app/replica.ts';
 import type { ReplicaContext } from '@rollcall/coordinator/app/replica-context.ts';
 import type { ReportHandler } from '@rollcall/coordinator/ingest/report-handler.ts';
 import { createReportHandler } from '@rollcall/coordinator/ingest/reports.ts';
-import type { KubeClient } from '@rollcall/coordinator/kube/client.ts';
+import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import { KubeStatusError } from '@rollcall/coordinator/kube/client.ts';
 import type { KubeClientOptions } from '@rollcall/coordinator/kube/https-client.ts';
 import { type CoordinatorConfig, loadConfig } from '@rollcall/coordinator/model/config.ts';
@@ -30,12 +30,14 @@ export type SimCoordinatorOptions = {
   network: Network;
   rate: number;
   afterStep: () => void;
+  /** A request is sent; what is returned is called when its sender has an answer, or gives it up. */
+  onSent: (request: KubeRequest) => (how: 'answered' | 'given up') => void;
 };
 
 /** The configuration of the chart, without listeners, and for NodeServices alone. */
 export async function coordinatorConfig(): Promise<CoordinatorConfig> {
   const flags = ['--tls=off', '--reports-listen=127.0.0.1:8443', '--scheduler-listen=off', '--console-listen=off'];
-  const services = ['--gitpod=false', '--services-conditions', `--pool-labels=${POOL_LABEL}`];
+  const services = ['--gitpod=false', '--services-conditions', `--pool-labels=${POOL_LABEL}`, '--hardware-labels=none'];
   const argv = [...flags, ...services, '--listen=off', '--local-token-verification=false'];
   const loaded = await loadConfig({ argv, env: {}, readFile: () => '' }, { ...ENVIRONMENT, podName: 'coordinator' });
   if (loaded.action === 'print') throw new Error(loaded.text);
@@ -64,7 +66,7 @@ export class SimCoordinator {
       clock: machine.clock,
       random,
       uniqueName: () => String(serial),
-      connect: (given: KubeClientOptions) => counted(machine.client, given),
+      connect: (given: KubeClientOptions) => counted(machine.client, { ...given, onSent: options.onSent }),
     };
     const setup = {
       config: { ...config, advertiseUrl: this.origin },
@@ -111,21 +113,30 @@ export class SimCoordinator {
 }
 
 /** Reports each answer to `onAnswer`, as the client over HTTPS does. */
-function counted(client: KubeClient, { onAnswer = () => {} }: KubeClientOptions): KubeClient {
+function counted(
+  client: KubeClient,
+  { onAnswer = () => {}, onSent }: KubeClientOptions & Pick<SimCoordinatorOptions, 'onSent'>,
+): KubeClient {
   const codeOf = (err: unknown) => (err instanceof KubeStatusError ? String(err.status) : 'error');
   const tell = (verb: string, err: unknown): never => {
     onAnswer(verb, codeOf(err));
     throw err;
   };
   return {
-    request: <T>(request: Parameters<KubeClient['request']>[0]) =>
-      client.request<T>(request).then(
+    request: <T>(request: KubeRequest) => {
+      const ended = onSent(request);
+      return client.request<T>(request).then(
         (answer) => {
+          ended('answered');
           onAnswer(request.method, '200');
           return answer;
         },
-        (err) => tell(request.method, err),
-      ),
+        (err) => {
+          ended(err instanceof KubeStatusError ? 'answered' : 'given up');
+          return tell(request.method, err);
+        },
+      );
+    },
     stream: (request, onObject) => client.stream(request, onObject).catch((err) => tell('watch', err)),
     close: () => client.close(),
   };

@@ -1,6 +1,7 @@
+import { SHAPED_KINDS } from '../model/kinds.ts';
 import { POOL_LABEL } from './coordinator.ts';
 import { away, failing, interrupted, restart, type Target, weather } from './outages.ts';
-import { labelOf, TIER_LABEL, taintOf } from './services.ts';
+import { labelOf, portAsked, TIER_LABEL, taintOf } from './services.ts';
 import { person, rivalCondition } from './strangers.ts';
 import { PATHS } from './world.ts';
 
@@ -42,6 +43,15 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
       world.setPod(node, service.name, 'terminating');
       world.later(between(500, 20_000), () => world.setPod(node, service.name, 'absent'));
       world.later(between(20_000, 60_000), () => node.isGone || world.setPod(node, service.name, 'ready'));
+    },
+  },
+
+  'what a service asks for is gone for a while': {
+    theme: 'services',
+    act: ({ world, node, service, random, between }) => {
+      const kind = service.seen ?? SHAPED_KINDS[Math.floor(random() * SHAPED_KINDS.length)] ?? 'device';
+      world.setSeen(node, kind, false);
+      world.later(between(500, 300_000), () => node.isGone || world.setSeen(node, kind, true));
     },
   },
 
@@ -342,10 +352,10 @@ export const DEEDS: Readonly<Record<string, Deed>> = {
 };
 
 function state({ world, node, service }: Target, to: 'down' | 'hangs', forMs: number): void {
-  node.sockets.set(service.port, to);
+  node.sockets.set(portAsked(service), to);
   world.onTruth();
   world.later(forMs, () => {
-    node.sockets.set(service.port, 'up');
+    node.sockets.set(portAsked(service), 'up');
     world.onTruth();
   });
 }

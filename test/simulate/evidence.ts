@@ -1,5 +1,5 @@
 import type { SimNode } from './node.ts';
-import { isHealthy, type ServiceSpec } from './services.ts';
+import { isHealthy, portAsked, type ServiceSpec } from './services.ts';
 
 /** Falls within so long count, and after more of them than these a service is held back. */
 const FALLS_WINDOW_MS = 300_000;
@@ -50,5 +50,6 @@ export class Evidence {
 /** Whether all that is asked for is there. */
 export function isReadyOn(node: SimNode, service: ServiceSpec): boolean {
   const hasPod = !service.pods || node.podState(service.name) === 'ready';
-  return hasPod && isHealthy(service, node.sockets.stateOf(service.port));
+  const isSeen = service.seen === undefined || node.seen.has(service.seen);
+  return hasPod && isSeen && isHealthy(service, node.sockets.stateOf(portAsked(service)));
 }

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { PROBED_KINDS } from '@rollcall/coordinator/decide/readiness/probes.test-fixtures.ts';
+import { SHAPED_KINDS } from '../model/kinds.ts';
 import { generator } from '../model/random.ts';
 import { coordinatorConfig } from './coordinator.ts';
 import { DEEDS } from './deeds.ts';
@@ -59,6 +61,7 @@ export function historyOf(seed: number): History {
       port: 9000 + index,
       probe,
       pods: probe === undefined || random() < 0.4,
+      seen: undefined,
       periodMs: pick(pace.periodsMs),
       failureThreshold: 1 + Math.floor(random() * 3),
       successThreshold: 1 + Math.floor(random() * 2),
@@ -67,6 +70,7 @@ export function historyOf(seed: number): History {
       condition: random() < 0.6,
     };
   });
+  const ofKinds = services.map((service) => withKinds(service, generator((seed * 31 + service.port) ^ 0x6b696e64)));
   const nodes = Array.from({ length: 1 + Math.floor(random() ** 2 * 48) }, () => ({
     pool: pick(['a', 'a', 'b']),
     tier: pick(['gpu', 'cpu']),
@@ -77,7 +81,15 @@ export function historyOf(seed: number): History {
     deed: pick(deeds.length > 0 ? deeds : Object.keys(DEEDS)),
     number: Math.floor(random() * 2 ** 31),
   }));
-  return { seed, pace, world: { services, nodes, rates, byService: random() < 0.5 }, steps };
+  return { seed, pace, world: { services: ofKinds, nodes, rates, byService: random() < 0.5 }, steps };
+}
+
+/** The same service with checks of any kind, in half of all cases. */
+function withKinds(service: ServiceSpec, random: () => number): ServiceSpec {
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  if (random() < 0.5) return service;
+  const probe = service.probe === undefined ? undefined : pick(PROBED_KINDS);
+  return { ...service, probe, seen: probe === undefined || random() < 0.5 ? pick(SHAPED_KINDS) : undefined };
 }
 
 /** Plays a history, and then lets everything come to rest. The same history is played the same, to the last byte. */

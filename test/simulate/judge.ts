@@ -4,7 +4,17 @@ import { Evidence, isReadyOn } from './evidence.ts';
 import { growthOf } from './growth.ts';
 import type { SimNode } from './node.ts';
 import { GOODBYE_MS, Reasons } from './reasons.ts';
-import { longestPeriodMs, type ServiceSpec, TIER_LABEL, TIMEOUT_MS } from './services.ts';
+import {
+  isClusterKind,
+  isHeldOpen,
+  longestPeriodMs,
+  needsAgent,
+  periodOf,
+  portAsked,
+  type ServiceSpec,
+  TIER_LABEL,
+  TIMEOUT_MS,
+} from './services.ts';
 import { foreignChange, type Shown, shownOf } from './shown.ts';
 import { SETTLE_MS, Troubles } from './troubles.ts';
 import { isOurs, PATHS, type SeenWrite, type World } from './world.ts';
@@ -177,7 +187,9 @@ export class Judge {
     const pair = this.#pair(node, service);
     const { evidence } = pair;
     const isContested = nowMs < Math.max(evidence.heldUntilMs, this.#contestedUntilMs.get(node.uid) ?? 0);
-    const isExcused = this.#isEdited(service.name, node.uid, 'every service') || isContested;
+    // What most nodes fail is held against none.
+    const isShared = !evidence.isReady && service.probe !== undefined && isClusterKind(service.probe);
+    const isExcused = this.#isEdited(service.name, node.uid, 'every service') || isContested || isShared;
     if (isExcused) {
       pair.wrongSinceMs = undefined;
       return;
@@ -196,20 +208,19 @@ export class Judge {
     }
   }
 
-  #boundMs(
-    node: SimNode,
-    { port, periodMs, failureThreshold, successThreshold }: ServiceSpec,
-    isReady: boolean,
-  ): number {
-    if (isReady) return UP_MS + successThreshold * (periodMs + TIMEOUT_MS);
-    const isHanging = node.sockets.stateOf(port) === 'hangs';
-    return DOWN_MS + (isHanging ? longestPeriodMs({ periodMs }) + failureThreshold * (periodMs + TIMEOUT_MS) : 0);
+  #boundMs(node: SimNode, service: ServiceSpec, isReady: boolean): number {
+    const { probe, failureThreshold, successThreshold } = service;
+    const roundMs = periodOf(service) + TIMEOUT_MS;
+    if (isReady) return UP_MS + successThreshold * roundMs;
+    const isHanging = node.sockets.stateOf(portAsked(service)) === 'hangs';
+    if (isHanging) return DOWN_MS + longestPeriodMs(service) + failureThreshold * roundMs;
+    // Without a connection that it takes along, the next round shows that it is gone.
+    return DOWN_MS + (probe === undefined || isHeldOpen(probe) ? 0 : longestPeriodMs(service) + TIMEOUT_MS);
   }
 
   #compareSilent(node: SimNode, service: ServiceSpec, { sinceMs, goodbye }: NonNullable<SimNode['silence']>): void {
     this.#pair(node, service).wrongSinceMs = undefined;
-    // Evidence from pods alone does not need an agent.
-    if (service.probe === undefined) return;
+    if (!needsAgent(service)) return;
     const boundMs = WINDOW_MS + SLACK_MS + (goodbye || node.agents.length === 0 ? GOODBYE_MS : 0);
     const forMs = Math.min(
       this.#world.nowMs - sinceMs,

@@ -1,3 +1,4 @@
+import { CHECK_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { expect, test } from 'vitest';
 import { historyOf, play } from './history.ts';
 import { describeFailure, search } from './search.ts';
@@ -29,6 +30,14 @@ test.runIf(ROLLCALL_SIMULATE_SEED !== undefined)('the history that is asked for'
   const history = historyOf(Number(ROLLCALL_SIMULATE_SEED));
   const { violations } = await play(history);
   expect(violations.length > 0 && (await describeFailure(history))).toBe(false);
+});
+
+test('histories ask services by every kind of check', () => {
+  const services = Array.from({ length: 500 }, (_, seed) => historyOf(seed).world.services).flat();
+  const kinds = services.flatMap(({ pods, probe, seen }) =>
+    [...(pods ? ['pods'] : []), probe ?? [], seen ?? []].flat(),
+  );
+  expect([...new Set(kinds)].sort()).toEqual(Object.keys(CHECK_KINDS).sort());
 });
 
 test('a seed is played the same, to the last byte', async () => {

@@ -10,13 +10,19 @@ export function person(world: World, { name, isGone }: SimNode, body: object, ma
 }
 
 /** A condition that is the rival's own. */
-export function rivalCondition(world: World, { name, isGone }: SimNode, value: string): void {
+export function rivalCondition(world: World, node: SimNode, value: string): void {
+  const type = conditionOf({ name: 'rival' });
+  foreignCondition(world, node, { type, status: value === '0' ? 'False' : 'True', reason: `R${value}` });
+}
+
+/** A condition that others set. */
+export function foreignCondition(
+  world: World,
+  { name, isGone }: SimNode,
+  condition: { type: string; status: string; reason?: string },
+): void {
   if (isGone) return;
-  const condition = {
-    type: conditionOf({ name: 'rival' }),
-    status: value === '0' ? 'False' : 'True',
-    reason: `R${value}`,
-  };
   const body = { metadata: { name }, status: { conditions: [condition] } };
-  world.server.nodes.patch({ kind: 'apply', name, manager: 'rival', subresource: 'status', body });
+  const manager = `of-${condition.type}`;
+  world.server.nodes.patch({ kind: 'apply', name, manager, subresource: 'status', body, force: true });
 }

@@ -1,17 +1,22 @@
 import type { HttpAnswer } from '@rollcall/agent/report/http-post.ts';
+import { CHECK_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import { collectionPath, WATCHED } from '@rollcall/common/watched-resources.ts';
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import type { KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import type { CoordinatorConfig } from '@rollcall/coordinator/model/config.ts';
 import type { Network } from '@rollcall/coordinator/term/testing/machine.ts';
 import type { NodeWrite } from '../model/api-server/nodes.ts';
 import { ownerId } from '../model/api-server/ownership.ts';
 import { ModelServer } from '../model/api-server/server.ts';
+import { SHAPED_KINDS, SHAPES, type Shape, type ShapedKind } from '../model/kinds.ts';
 import { generator } from '../model/random.ts';
 import { SimAgent } from './agent.ts';
 import { POOL_LABEL, SimCoordinator } from './coordinator.ts';
 import { ReportNetwork, SERVICE_ORIGIN } from './network.ts';
 import { type PodState, SimNode } from './node.ts';
 import { type ServiceSpec, specOf, TIER_LABEL } from './services.ts';
+import { foreignCondition } from './strangers.ts';
 import { reviewOf, tokenOf } from './tokens.ts';
 
 export const PATHS = {
@@ -59,6 +64,10 @@ export class World {
   #acting: SimCoordinator | undefined;
   onWrite: (write: SeenWrite) => void = () => {};
   onReport: (node: string, to: SimCoordinator, answer: HttpAnswer, report: string) => void = () => {};
+  /** A coordinator sends a request; what is returned is called when it has an answer, or gives it up. */
+  onSent: (by: SimCoordinator, request: KubeRequest) => (how: 'answered' | 'given up') => void = () => () => {};
+  /** The API server carries a request out. */
+  onCarriedOut: (request: KubeRequest) => void = () => {};
   /** A coordinator did something. */
   onStep: () => void = () => {};
   /** Something happened that a trace tells. */
@@ -71,10 +80,15 @@ export class World {
     this.#config = config;
     this.random = generator(seed);
     this.server = new ModelServer({
-      collections: Object.values(PATHS),
+      collections: [
+        ...Object.values(PATHS),
+        ...SHAPED_KINDS.flatMap((kind) => ('object' in SHAPES[kind] ? pathOf(kind) : [])),
+      ],
       clock: this.clock,
       onNodeWrite: (write) => this.onWrite({ ...write, by: this.#acting }),
-      onRequest: ({ method, path }) => {
+      onRequest: (request) => {
+        const { method, path } = request;
+        this.onCarriedOut(request);
         if (method === 'PATCH' && path.startsWith('/api/v1/nodes/')) this.nodeRequests += 1;
       },
       reviewToken: (token) =>
@@ -141,6 +155,7 @@ export class World {
       network: this.apiWays[index],
       rate: this.#options.rates[index],
       afterStep: () => this.onStep(),
+      onSent: (request) => this.onSent(coordinator, request),
     });
     return coordinator;
   }
@@ -184,12 +199,13 @@ export class World {
       conditions: [{ type: 'Ready', status: 'True' }],
       createdAt: new Date(this.clock.now()).toISOString(),
     });
-    const node = new SimNode(name, metadata.uid, `10.0.0.${Number(name.slice(1)) + 1}`, this.nowMs);
+    const node = new SimNode(name, metadata.uid, `198.51.100.${Number(name.slice(1)) + 1}`, this.nowMs);
     node.silence = { sinceMs: this.nowMs, goodbye: false };
     this.nodes.set(name, node);
     const populate = () => {
       for (const service of this.services.keys()) this.setPod(node, service, 'ready');
       if (node.agents.length === 0) this.startAgent(node);
+      for (const kind of SHAPED_KINDS) this.setSeen(node, kind, true);
     };
     for (const { port } of this.services.values()) node.sockets.set(port, 'up');
     if (populatedMs === 0) populate();
@@ -224,6 +240,23 @@ export class World {
     this.onTruth();
   }
 
+  // What services ask for besides
+
+  setSeen(node: SimNode, kind: ShapedKind, isSo: boolean): void {
+    const { name, uid } = node;
+    const shape: Shape = SHAPES[kind];
+    if (isSo) node.seen.add(kind);
+    else node.seen.delete(kind);
+    if ('object' in shape) {
+      const { metadata, ...object } = shape.object({ name, uid, createdAtMs: this.clock.now() }, isSo);
+      const { uid: _uid, resourceVersion: _version, ...of } = metadata;
+      this.server.collection(pathOf(kind)).put(metadata.name, { ...object, metadata: of });
+    } else if ('allocatable' in shape) this.server.nodes.setAllocatable(name, shape.allocatable(isSo));
+    else if ('condition' in shape) foreignCondition(this, node, shape.condition(isSo));
+    else for (const agent of node.agents) agent.devicesChanged();
+    this.onTruth();
+  }
+
   // Agents
 
   /** A pod of an agent, and its process; in the pod of another, where that is told. */
@@ -242,6 +275,7 @@ export class World {
       world: this.clock,
       random: this.random,
       sockets: node.sockets,
+      devices: () => SHAPES.device.devices(node.seen.has('device')),
       token: tokenOf({ node: node.name, pod: { name, uid } }, () => this.clock.now()),
       post: (request, from) => this.network.post(node.name, request, from),
     });
@@ -309,6 +343,12 @@ export class World {
     for (const { machine } of this.coordinators) machine.kill();
     for (const { agents } of this.nodes.values()) for (const agent of agents) agent.kill();
   }
+}
+
+/** Of the objects by which a kind of check is seen. */
+function pathOf(kind: ShapedKind): string {
+  const { watched } = CHECK_KINDS[kind] ?? {};
+  return watched ? collectionPath(WATCHED[watched]) : '';
 }
 
 type PodShape = {

@@ -5,7 +5,7 @@ import { LOOPBACK_HOST, loopbackLine } from './loopback-line.ts';
 import { formatTarget } from './probe.ts';
 import type { ProbePaths } from './probe-paths.ts';
 import { type AddressRules, refusalOf } from './target-rule.ts';
-import type { ProbeAddress, ProbeKind, ProbeTools, ServiceDefinition, Timing } from './types.ts';
+import type { OpenLine, ProbeAddress, ProbeKind, ProbeTools, ServiceDefinition, Timing } from './types.ts';
 
 /** A service from the coordinator's list; `problem` says what of it cannot be read. */
 export type ToldService = Omit<ServiceToProbe, 'probe'> & { probe?: ProbeSpec; problem?: string };
@@ -28,6 +28,8 @@ export type ServiceListOptions = {
   paths: ProbePaths;
   tlsContexts: ProbeTools['tlsContexts'];
   connect?: ProbeTools['connect'];
+  /** Takes the place of a probe that needs more than `connect`; `undefined` for the others. */
+  openLine?: ((probe: ProbeSpec) => OpenLine | undefined) | undefined;
 };
 
 /**
@@ -39,7 +41,7 @@ export function watchedServices(told: readonly ToldService[], options: ServiceLi
 }
 
 function watchedService(told: ToldService, options: ServiceListOptions): WatchedService {
-  const { timing: own, ...tools } = options;
+  const { timing: own, openLine: opened, ...tools } = options;
   const { name, digest, probe: spec, podStart } = told;
   const timing: Timing = {
     periodMs: told.periodMilliseconds ?? own.periodMs,
@@ -53,7 +55,7 @@ function watchedService(told: ToldService, options: ServiceListOptions): Watched
   if (told.problem !== undefined) return { ...watched, refusal: told.problem };
   const probe = readProbe(spec);
   if (typeof probe === 'string') return { ...watched, refusal: probe };
-  const openLine = probe.kind.prepare(probe.settings, { ...tools, podStart });
+  const openLine = (spec && opened?.(spec)) ?? probe.kind.prepare(probe.settings, { ...tools, podStart });
   if (typeof openLine === 'string') return { ...watched, refusal: openLine };
   const target = addressOf(probe, told, options);
   if (typeof target === 'string') return { ...watched, refusal: target };

@@ -13,7 +13,7 @@ type OnDemandActor = {
   object: (node: NodeIdentity, isGood: boolean) => KubeObject;
 };
 
-/** Played by `every-kind.test.ts` and in `test/model`. */
+/** Played by `every-kind.test.ts`, and in `test/model` and `test/simulate`. */
 export const ON_DEMAND_ACTORS = {
   csiNode: {
     settings: { driver: 'csi.example' },

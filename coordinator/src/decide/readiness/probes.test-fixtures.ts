@@ -1,5 +1,5 @@
 /**
- * How a probe of a kind is written, in `every-kind.test.ts` and in `test/model`. The agent of the model finds what is really
+ * How a probe of a kind is written, in `every-kind.test.ts`, `test/model` and `test/simulate`. The agent finds there what is really
  * so at the port that is named in it, however it asks; `undefined` where no port can be named.
  */
 const PROBES: Readonly<Record<string, ((port: number) => object) | undefined>> = {
