@@ -10,6 +10,12 @@ import { run } from '../control-plane/run.ts';
 /** What TLC checks: the constants and invariants of a module in this folder. */
 export type Model = {
   module: string;
+  /** Modules of this folder that it extends. */
+  extended?: readonly string[];
+  /** Modules that are made for it, by name. */
+  made?: Readonly<Record<string, string>>;
+  /** Defaults to `Spec`. */
+  specification?: string;
   constants: Readonly<Record<string, string>>;
   invariants: readonly string[];
   /** Operators that say which states are the same, and which are looked at. */
@@ -24,6 +30,8 @@ export type Verdict = {
   trace: string;
   /** Different states that were found, the nearest to the first one before the others. */
   states: number;
+  /** What the module prints, a value a line, each once. */
+  printed: ReadonlySet<string>;
 };
 
 const REQUIREMENTS = join(import.meta.dirname, 'requirements.txt');
@@ -80,7 +88,9 @@ export async function check(jar: string, model: Model, { seconds = 600, workers 
   // TLC writes beside the module, and finds its configuration only there.
   const dir = await mkdtemp(join(tmpdir(), 'rollcall-tlc-'));
   try {
-    await cp(join(import.meta.dirname, `${model.module}.tla`), join(dir, `${model.module}.tla`));
+    for (const name of [model.module, ...(model.extended ?? [])])
+      await cp(join(import.meta.dirname, `${name}.tla`), join(dir, `${name}.tla`));
+    for (const [name, text] of Object.entries(model.made ?? {})) await writeFile(join(dir, `${name}.tla`), text);
     await writeFile(join(dir, 'Model.cfg'), configurationOf(model));
     const limits = ['-Xmx2g', `-Djava.io.tmpdir=${dir}`, `-Dtlc2.TLC.stopAfter=${seconds}`];
     const java = ['-XX:+UseParallelGC', ...limits, '-cp', jar, 'tlc2.TLC'];
@@ -90,15 +100,16 @@ export async function check(jar: string, model: Model, { seconds = 600, workers 
     const violated = /Invariant (\w+) is violated/.exec(out)?.[1];
     const isClean = out.includes('No error has been found.');
     if (found === undefined || (violated === undefined && !isClean)) throw new Error(`TLC failed:\n${out}${err}`);
-    return { violated, trace: traceIn(out), states: Number(found.replaceAll(',', '')) };
+    const printed = new Set(out.split('\n').filter((line) => line.startsWith('<<')));
+    return { violated, trace: traceIn(out), states: Number(found.replaceAll(',', '')), printed };
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
 }
 
-function configurationOf({ constants, invariants, symmetry, constraint }: Model): string {
+function configurationOf({ specification = 'Spec', constants, invariants, symmetry, constraint }: Model): string {
   return [
-    'SPECIFICATION Spec',
+    `SPECIFICATION ${specification}`,
     'CONSTANTS',
     ...Object.entries(constants).map(([name, value]) => `  ${name} = ${value}`),
     ...(symmetry === undefined ? [] : [`SYMMETRY ${symmetry}`]),

@@ -125,6 +125,16 @@ export function createKubeClient(access: ApiAccess, options: KubeClientOptions):
   return new HttpsKubeClient(access, options);
 }
 
+/** The query of a request. The API server gives a write up when its client no longer waits for it: it must not be done later. */
+export function queryOf({
+  method,
+  query,
+  timeoutMs,
+}: Pick<KubeRequest, 'method' | 'query'> & { timeoutMs?: number }): Record<string, string> | undefined {
+  if (method === 'GET' || timeoutMs === undefined) return query;
+  return { ...query, timeout: `${Math.max(1, Math.ceil(timeoutMs))}ms` };
+}
+
 class HttpsKubeClient implements KubeClient {
   readonly #connection: Connection;
   readonly #options: KubeClientOptions;
@@ -236,10 +246,8 @@ class HttpsKubeClient implements KubeClient {
   }
 
   #wireRequest(request: Omit<KubeRequest, 'timeoutMs'> & { timeoutMs?: number }): WireRequest {
-    const { method, path, body, contentType, accept, timeoutMs } = request;
-    // The API server gives a write up when its client no longer waits for it: it must not be done later.
-    const isWrite = method !== 'GET' && timeoutMs !== undefined;
-    const query = isWrite ? { ...request.query, timeout: `${Math.max(1, Math.ceil(timeoutMs))}ms` } : request.query;
+    const { method, path, body, contentType, accept } = request;
+    const query = queryOf(request);
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const headers: Record<string, string> = {
       'User-Agent': this.#options.userAgent,

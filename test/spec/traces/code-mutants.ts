@@ -1,0 +1,36 @@
+/** A change of the code after which its traces are no behaviors of the specification. `from` occurs once in its file. */
+type CodeMutant = { name: string; file: string; from: string; to: string };
+
+export const CODE_MUTANTS: readonly CodeMutant[] = [
+  {
+    name: 'a write fence that is always open',
+    file: 'coordinator/src/write/write-gate.ts',
+    from: 'return this.#closed ? 0 : this.#options.fence.remainingMs();',
+    to: 'return WRITE_TIMEOUT_MAX_MS;',
+  },
+  {
+    name: 'writes without ?timeout=',
+    file: 'coordinator/src/kube/https-client.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source.
+    from: 'return { ...query, timeout: `${Math.max(1, Math.ceil(timeoutMs))}ms` };',
+    to: 'return query;',
+  },
+  {
+    name: 'writes that have more time than the Lease',
+    file: 'coordinator/src/write/write-gate.ts',
+    from: 'const timeoutMs = Math.min(WRITE_TIMEOUT_MAX_MS, remainingMs);',
+    to: 'const timeoutMs = WRITE_TIMEOUT_MAX_MS;',
+  },
+  {
+    name: 'a suspension that is not noticed',
+    file: 'packages/common/src/clock.ts',
+    from: 'return Math.abs(wallMs - monotonicMs) > CLOCKS_APART_MS;',
+    to: 'return false;',
+  },
+  {
+    name: 'a standby that does not wait',
+    file: 'coordinator/src/kube/lease-observer.ts',
+    from: 'return now + Math.max(state.durationMs, leaseDurationMs);',
+    to: 'return now;',
+  },
+];
