@@ -45,6 +45,7 @@ function onDemand(kind: OnDemandKind): ObjectShape {
 
 /** Pods have their own deeds. A kind without a shape does not compile. */
 export const SHAPES = {
+  ...(Object.fromEntries(ON_DEMAND_KINDS.map((kind) => [kind, onDemand(kind)])) as Record<OnDemandKind, ObjectShape>),
   csiNode: {
     check: { driver: CSI_DRIVER },
     object: ({ name, uid }, isSo) => ({
@@ -52,7 +53,6 @@ export const SHAPES = {
       spec: { drivers: (isSo ? [CSI_DRIVER, 'other'] : []).map((driver) => ({ name: driver })) },
     }),
   },
-  ...(Object.fromEntries(ON_DEMAND_KINDS.map((kind) => [kind, onDemand(kind)])) as Record<OnDemandKind, ObjectShape>),
   resource: { check: { name: RESOURCE }, allocatable: (isSo) => ({ [RESOURCE]: isSo ? '1' : '0' }) },
   condition: {
     check: { type: CONDITION, missing: 'Fail' },
