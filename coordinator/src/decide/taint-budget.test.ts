@@ -107,6 +107,13 @@ describe('of nodes that were open, a taint closes', () => {
     expect(turn({ isRefused: (name) => name === 'n0' })).toEqual(['n1', 'n2']);
   });
 
+  test('no fewer while requests to younger ones are in flight, or were not answered', () => {
+    const { turn, service, budget, nodes } = stage(1, serviceWith(1), { young: { createdAtMs: CREATED_MS + 1 } });
+    for (const node of nodes.values()) budget().observe([service], node);
+    budget().reserve([service], 'young', ADDED)(false);
+    expect(turn({ of: ['n0'] })).toEqual(['n0']);
+  });
+
   test('none of the younger ones, which are closed until the service was ready there, and have a budget then', () => {
     const note = { 'rollcall.dev/services-started': '{"node":"u","services":{"a":"service"}}' };
     const young = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`y${at}`, { createdAtMs: CREATED_MS + 1 }]));

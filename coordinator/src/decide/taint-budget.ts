@@ -323,9 +323,10 @@ function limitOf({ service, open }: Pick<Shown, 'service' | 'open'>): number {
 }
 
 /** How many places are taken. A taint that takes the place of another one of its key closes no further node. */
-function takenIn({ closed, otherwise, inFlight }: Shown, isThere: boolean): number {
+function takenIn({ open, closed, otherwise, inFlight }: Shown, isThere: boolean): number {
   const isCounted = (name: string) => closed.has(name) || (!isThere && otherwise.has(name));
-  const added = [...inFlight].filter((name) => !isCounted(name)).length;
+  // A node that is younger than the service takes none.
+  const added = [...inFlight].filter((name) => open.has(name) && !isCounted(name)).length;
   return closed.size + (isThere ? 0 : otherwise.size) + added;
 }
 
