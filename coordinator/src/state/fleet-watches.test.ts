@@ -3,7 +3,7 @@ import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
 import { EVERY_NODE, type OnNode } from './collection.ts';
 import { agentPod, watchedFleet } from './fleet.test-fixtures.ts';
-import { mapOnDemand, onDemandObjects, onDemandOn } from './on-demand-objects.ts';
+import { mapOnDemand, ON_DEMAND, onDemandObjects, onDemandOn } from './on-demand-objects.ts';
 
 const POOL = 'example.com/pool';
 const LATER_POOL = 'example.com/later-pool';
@@ -103,7 +103,7 @@ test('a NodePoolLabelSet of a pool that a later label names concerns the node as
   expect(fleet.snapshot('n')).toMatchObject({ otherPools: [], otherPoolLabelSets: [] });
 });
 
-test.each(Object.values(mapOnDemand((name) => name)))(
+test.each(Object.values(mapOnDemand((name) => name)).filter((name) => !('isForGate' in ON_DEMAND[name])))(
   'what is watched on demand is known once it was listed, and makes its node urgent when it changes: %s',
   (name) => {
     const { fleet, told } = watched();
