@@ -12,7 +12,7 @@ import { prepareReportsTls, type ReportsTlsOptions } from './reports-tls.ts';
 
 function prepared(config: Partial<ReportsTlsOptions['config']>, change: Partial<ReportsTlsOptions> = {}) {
   const options = {
-    config: { tls: 'auto', reportsListen: '127.0.0.1:0', ...config },
+    config: { tls: 'auto', agents: true, reportsListen: '127.0.0.1:0', ...config },
     environment: { ownNamespace: 'rollcall' },
     clock: new FakeClock(),
     signal: new AbortController().signal,
@@ -27,6 +27,7 @@ describe('the certificate for reports', () => {
   test('is none where TLS is off, or where no reports are taken', async () => {
     expect(await prepared({ tls: 'off' })).toBeUndefined();
     expect(await prepared({ reportsListen: 'off' })).toBeUndefined();
+    expect(await prepared({ agents: false })).toBeUndefined();
   });
 
   test("is the coordinator's own where no files are named, and not there before it was made", async () => {
