@@ -73,7 +73,7 @@ export function wantsOf(world: World, truth: NodeTruth, { hearing, verdicts }: J
       continue;
     }
     // A key of theirs, or of which no list tells the origin, stays until they are known, and goes then.
-    if (want === undefined && !knowsServices(world) && (truth.unlisted.has(id) || isListedForService(node, id))) {
+    if (want === undefined && !knowsServices(world) && (truth.unlisted.has(id) || isOfService(node, id))) {
       wants.set(id, HOLD);
       continue;
     }
@@ -101,8 +101,10 @@ function knowsServices({ servicesAreKnown, serviceWrites }: World): boolean {
   return servicesAreKnown && !serviceWrites.areLost;
 }
 
-function isListedForService({ metadata: { annotations = {} } }: Node, id: string): boolean {
-  return annotations[KEYS_ANNOTATION]?.includes(`${JSON.stringify(id)}:"service:`) === true;
+/** Whether a label is there that rollcall set for a NodeService. */
+function isOfService({ metadata: { annotations = {}, labels = {} } }: Node, id: string): boolean {
+  const isListed = annotations[KEYS_ANNOTATION]?.includes(`${JSON.stringify(id)}:"service:`) === true;
+  return isListed && labels[id.slice('label:'.length)] === 'true';
 }
 
 function isOwnedByPerson({ metadata: { managedFields = [] } }: Node, label: string): boolean {
