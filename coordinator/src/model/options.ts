@@ -185,7 +185,7 @@ export const COORDINATOR_OPTIONS = {
     default: 600,
     min: 1,
     max: 86_400,
-    help: 'Maximum time that a node waits behind the startup taint, from its creation.',
+    help: 'Maximum time that a node waits behind the startup taint for what --startup-gate-requires lists, from its creation.',
   },
   startupGateDaemonSets: {
     type: 'boolean',
