@@ -6,7 +6,7 @@ export const FOREIGN_FLAGS: readonly string[] = `
   register-with-taints replicas reporter reset-then-reuse-values reuse-values root-dir scale-down-unready-time server-side set show-labels
   show-managed-fields show-only startup-taint startup-taint-prefix status-taint tail take-ownership timeout type values wait yes
 
-  always-sparkplug build-sea build-snapshot heap-growing-percent jitless lite-mode max-old-space-size max-semi-space-size no-maglev no-opt single-threaded single-threaded-gc
+  always-sparkplug build-sea build-snapshot compact-on-every-full-gc heap-growing-percent jitless lite-mode max-old-space-size max-semi-space-size no-maglev no-opt single-threaded single-threaded-gc
   optimize-for-size project sign
 
   build-arg cert-file certificate-identity-regexp certificate-oidc-issuer key-file
