@@ -27,21 +27,15 @@ export class ShellTools {
     const bin = path.join(dir, 'bin');
     await mkdir(bin);
     if (path.isAbsolute(kubectlPath)) await symlink(kubectlPath, path.join(bin, 'kubectl'));
-    const plugin = path.join(bin, 'kubectl-rollcall');
-    await writeFile(
-      plugin,
-      `#!/bin/sh
-case "$1" in ${ASKING}) set -- "$@" --console-url="$(cat "${tools.#consoleFile}")" ;; esac
-exec "${process.execPath}" "${PLUGIN}" "$@"
-`,
-    );
-    await chmod(plugin, 0o755);
-    // By its name it knows that it is to complete words.
-    const completing = path.join(dir, COMPLETION_NAME);
-    await symlink(PLUGIN, completing);
-    const completion = path.join(bin, COMPLETION_NAME);
-    await writeFile(completion, `#!/bin/sh\nexec "${process.execPath}" "${completing}" "$@"\n`);
-    await chmod(completion, 0o755);
+    const asking = `case "$1" in ${ASKING}) set -- "$@" --console-url="$(cat "${tools.#consoleFile}")" ;; esac\n`;
+    for (const [name, before] of Object.entries({ 'kubectl-rollcall': asking, [COMPLETION_NAME]: '' })) {
+      // By its name it knows how it is called.
+      const named = path.join(dir, name);
+      await symlink(PLUGIN, named);
+      const script = path.join(bin, name);
+      await writeFile(script, `#!/bin/sh\n${before}exec "${process.execPath}" "${named}" "$@"\n`);
+      await chmod(script, 0o755);
+    }
     const paths = [bin, path.dirname(process.execPath)].join(':');
     await writeFile(tools.file, `export KUBECONFIG="${kubeconfig}" PATH="${paths}:$PATH"\n`);
     return tools;

@@ -248,6 +248,12 @@ describe('why of a pod', () => {
   });
 });
 
+test('why of a bare name says how to write it', async () => {
+  await expect(run(['why', 'node-7'], {})).rejects.toMatchObject({
+    cure: 'write node/node-7, nodeservice/node-7, or pod/NAMESPACE/node-7',
+  });
+});
+
 test.each(['node', 'node/', 'node/a/b', 'pod/a', 'pod/a/b/c', 'service/a', 'nodeservice/', 'xpod/a/b', ''])(
   'why of %j is of nothing that it knows',
   async (subject) => {

@@ -25,7 +25,10 @@ export function why(surroundings: Surroundings, subject: string, key: string | u
   if (/^(nodeservice|nodeservices|nsvc)$/.test(kind) && names.length === 1 && names[0] && key === undefined) {
     return whyService(surroundings, names[0]);
   }
-  const cure = 'write node/NAME, node/NAME KEY, nodeservice/NAME, or pod/NAMESPACE/NAME';
+  const cure =
+    names.length === 0 && /^(?!(node|pod|nodeservice)$)./.test(subject)
+      ? `write node/${subject}, nodeservice/${subject}, or pod/NAMESPACE/${subject}`
+      : 'write node/NAME, node/NAME KEY, nodeservice/NAME, or pod/NAMESPACE/NAME';
   throw new CommandFailure(`"${subject}" is neither a node, a NodeService nor a pod`, cure, { exitCode: EXIT.usage });
 }
 
