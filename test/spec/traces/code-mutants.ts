@@ -29,7 +29,7 @@ export const CODE_MUTANTS: readonly CodeMutant[] = [
   },
   {
     name: 'a standby that does not wait',
-    file: 'coordinator/src/kube/lease-observer.ts',
+    file: 'coordinator/src/term/lease-observer.ts',
     from: 'return now + Math.max(state.durationMs, leaseDurationMs);',
     to: 'return now;',
   },
