@@ -2,7 +2,13 @@ import { AGENT_OPTIONS } from '@rollcall/agent/options.ts';
 import { COORDINATOR_OPTIONS } from '@rollcall/coordinator/model/options.ts';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { AGENT_CHART_OPTIONS, COORDINATOR_CHART_OPTIONS, GITPOD_OPTIONS, SET_BY_CHART } from './options.ts';
+import {
+  AGENT_CHART_OPTIONS,
+  COORDINATOR_CHART_OPTIONS,
+  DAEMON_SET_GATE_OPTIONS,
+  GITPOD_OPTIONS,
+  SET_BY_CHART,
+} from './options.ts';
 import { chartTemplates } from './templates.ts';
 import type { ValueNode } from './value.ts';
 import { CHART_VALUES } from './values.ts';
@@ -14,8 +20,8 @@ describe('every option of a program', () => {
     ['agent', AGENT_OPTIONS, AGENT_CHART_OPTIONS],
     ['coordinator', COORDINATOR_OPTIONS, COORDINATOR_CHART_OPTIONS],
   ] as const)('of the %s is a value, or is set by the chart, or has no place in a file', (program, options, values) => {
-    const gitpod = program === 'coordinator' ? Object.keys(GITPOD_OPTIONS) : [];
-    const known = new Set([...Object.keys(values), ...gitpod, ...SET_BY_CHART[program]]);
+    const sections = program === 'coordinator' ? Object.keys({ ...GITPOD_OPTIONS, ...DAEMON_SET_GATE_OPTIONS }) : [];
+    const known = new Set([...Object.keys(values), ...sections, ...SET_BY_CHART[program]]);
     const flagOnly = Object.entries(options).filter(([, option]) => 'flagOnly' in option && option.flagOnly);
     for (const [key] of flagOnly) known.add(key);
     expect([...known].toSorted()).toEqual(Object.keys(options).toSorted());

@@ -18,6 +18,7 @@ export const SET_BY_CHART = {
       'master',
       'agents',
       'gitpod',
+      'startupGateDaemonSets',
       'labelDir',
       'rulesAllowedPrefixes',
       'poolsAllowedPrefixes',
