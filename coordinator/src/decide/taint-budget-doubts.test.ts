@@ -99,3 +99,17 @@ test('a request that was not answered holds a place, and gives none to its node 
   budget.reserve([after], first, ADDED);
   expect(mayHave()).toEqual([first]);
 });
+
+test('a node whose own unanswered request took the last place is looked at again when the service is another', () => {
+  const [before, after] = [serviceWith(1), serviceWith(1)];
+  const only = node('a');
+  const budget = budgetOf(new Map([['a', only]]));
+  budget.observe([before], only);
+  budget.reserve([before], 'a', ADDED)(false);
+  budget.observe([after], only);
+  expect(budget.withheld(after, only)?.stance).toBe('absent');
+  // The Node was read, and does not have the taint.
+  budget.rested([after], only);
+  expect(budget.withheld(after, only)).toBeUndefined();
+  expect([...budget.takeWaiting()]).toEqual(['a']);
+});

@@ -127,12 +127,13 @@ export class TaintBudget {
   /** Nothing has to be written to a node: where no place is left, it waits. */
   rested(services: readonly Service[], node: EvaluatedNode): void {
     for (const service of services) {
-      this.#shown.get(service.name)?.inFlight.delete(node.name);
-      if (node.readiness.get(service.name)?.state !== 'not-ready') continue;
       const shown = this.#of(service);
-      if (!shown) continue;
+      // What was planned was planned while a request of its own may have taken the last place.
+      const wasWithheld = taintOf(service) !== undefined && this.withheld(service, node) !== undefined;
+      this.#shown.get(service.name)?.inFlight.delete(node.name);
+      if (!shown || node.readiness.get(service.name)?.state !== 'not-ready') continue;
       const isWithheld = taintOf(service)
-        ? this.withheld(service, node) !== undefined && node.taints !== undefined && !shown.intolerant.has(node.name)
+        ? wasWithheld && node.taints !== undefined && !shown.intolerant.has(node.name)
         : !shown.closed.has(node.name) && isFailing(service, node) && isWithdrawn(service, node);
       put(shown.waiting, node.name, isWithheld);
     }
