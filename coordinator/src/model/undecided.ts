@@ -4,6 +4,8 @@
  * asked for, it counts as absent until it comes.
  */
 export type Undecided = {
+  /** Agents are switched off: what only they see counts as absent where it is asked for, but not where its absence is. */
+  isAgentless?: boolean;
   /** Why it is unknown whether the node gets the label, as a clause; `undefined` if that is known. */
   label(key: string, isDenied: boolean): string | undefined;
   /** The same for any label that matches a pattern. */

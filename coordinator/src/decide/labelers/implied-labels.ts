@@ -120,6 +120,7 @@ function undecidedOn(node: EvaluatedNode, wishes: LabelWishes, factLabels: reado
   const isKept = (key: string) => wishes.get(key)?.stance === 'keep' && node.labels[key] === undefined;
   const why = (key: string) => (isKept(key) ? 'what decides about it is unknown' : undefined);
   return {
+    ...byAgent,
     label: (key, isDenied) => why(key) ?? byAgent.label(key, isDenied),
     matching: (glob, isDenied) => {
       const kept = wishes.keys().find((key) => isKept(key) && globMatches(glob, key));

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { registryOf } from '../../model/keys/key-registry.test-fixtures.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { parseRuleFile } from '../rules/parse-rule-file.ts';
 import { RuleSet } from '../rules/rule-set.ts';
+import { impliedLabels } from './implied-labels.ts';
 import { undecidedByAgent, undecidedLabels } from './undecided-labels.ts';
 
 function rulesFrom(files: Record<string, string>): RuleSet {
@@ -71,3 +73,19 @@ test('a selector may name a label of a rule that builds on what an agent has not
   expect(of({ machine: SPOKEN })).toEqual([]);
   expect(of({ machine: { ...SPOKEN, unread: ['facts'] } })).toEqual(['vendor']);
 });
+
+test.each(['count:edgetpu >= 1', 'driver:edgetpu', 'module:apex', 'cpu:avx2'])(
+  'a label that the rule "%s" gave goes where agents are switched off: nothing vouches for it any more',
+  (line) => {
+    const annotations = { 'rollcall.dev/keys': '{"label:example.com/a":"rule"}' };
+    const labels = { 'example.com/a': 'true' };
+    const node = snapshot({ freshness: { state: 'none' }, services: new Map(), labels, annotations });
+    const rules = rulesFrom({ 'example.com/a': line });
+    const [claim] = impliedLabels(
+      () => rules,
+      registryOf(),
+      () => [],
+    ).claims({ ...node, readiness: new Map(), ageMs: 0 }, new Map(), new Map());
+    expect(claim).toMatchObject({ key: 'example.com/a', stance: 'absent' });
+  },
+);

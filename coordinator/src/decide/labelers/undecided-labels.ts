@@ -34,6 +34,7 @@ export function undecidedByAgent(
   };
   const isFact = (key: string) => key.startsWith(FACT_PREFIX) && factLabels.includes(key.slice(FACT_PREFIX.length));
   return {
+    isAgentless: freshness.state === 'none',
     label: (key, isDenied) => {
       if (isOver(isDenied)) return undefined;
       if (isFact(key)) return doubtOf('facts');

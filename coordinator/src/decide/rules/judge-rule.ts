@@ -86,12 +86,16 @@ function judgeLine({ literals }: Condition, own: string, inputs: RuleInputs): Pr
 
 const CONTRARY = { yes: 'no', no: 'yes', unknown: 'unknown' } as const;
 
+/** What agents alone see. */
+const OF_AGENTS: readonly string[] = ['count', 'driver', 'module', 'cpu', 'fact'];
+
 function judgeLiteral({ predicate, isNegated }: Literal, own: string, inputs: RuleInputs): PredicateResult {
   const one =
     predicate.kind === 'label'
       ? judgeLabel({ predicate, isNegated }, own, inputs)
       : answer(predicate, inputs.inventory);
-  if (!isNegated) return one;
+  const isOver = inputs.undecided.isAgentless && one.truth === 'unknown' && OF_AGENTS.includes(predicate.kind);
+  if (!isNegated) return isOver ? { truth: 'no', found: 'agents are switched off' } : one;
   const found = one === ABSENT && predicate.kind === 'label' ? `the node has no ${predicate.key}` : one.found;
   return { found, truth: CONTRARY[one.truth] };
 }
