@@ -78,6 +78,16 @@ describe('Watchdog', () => {
     expect(watchdog.check()).toBeDefined();
   });
 
+  test('does not count that time either where it was asked shortly before', async () => {
+    await clock.advance(5000);
+    expect(watchdog.check()).toBeUndefined();
+    clock.standStill(3_600_000);
+    await clock.advance(0);
+    expect(watchdog.check()).toBeUndefined();
+    await clock.advance(1);
+    expect(watchdog.check()).toBeDefined();
+  });
+
   test('complains at the second question, however rarely it is asked', async () => {
     await clock.advance(3_600_000);
     expect(watchdog.check()).toBeUndefined();

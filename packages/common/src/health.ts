@@ -68,7 +68,10 @@ export class Watchdog {
 
   readonly check: HealthCheck = () => {
     const nowMs = this.#clock.monotonic();
-    this.#silentMs += Math.min(nowMs - this.#askedMs, this.#limitMs);
+    const sinceMs = nowMs - this.#askedMs;
+    // For so long the process may have stood still, which alone is not above the limit.
+    const mayHaveStood = sinceMs > this.#limitMs && this.#silentMs < this.#limitMs;
+    this.#silentMs = mayHaveStood ? this.#limitMs : this.#silentMs + Math.min(sinceMs, this.#limitMs);
     this.#askedMs = nowMs;
     return this.#silentMs > this.#limitMs ? `no progress for ${Math.round(this.#silentMs / 1000)} s` : undefined;
   };
