@@ -57,7 +57,7 @@ export class Doubts<C extends SingleCheck> {
   readonly #records: () => Iterable<NodeRecord>;
   /** By what a check says, as are the guards. */
   readonly #memories = new Map<string, WeakMap<NodeRecord, Memory>>();
-  readonly #guards = new Map<string, { guard: Guard; check: C }>();
+  readonly #guards = new Map<string, { guard: Guard; check: C; isDryRun: boolean }>();
   #nowMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: DoubtsOptions<C>, records: () => Iterable<NodeRecord>) {
@@ -75,10 +75,11 @@ export class Doubts<C extends SingleCheck> {
     return { loss: found.loss, sinceMs, isOver: this.#isOver(check, sinceMs), guard };
   }
 
+  /** The guards that act now. One of dry runs alone is nobody's concern. */
   held(): ActiveGuard[] {
     const { subject, nameOf } = this.#options;
-    return [...this.#guards.values()].flatMap(({ guard, check }) =>
-      guard.held().map(({ of, nodes }) => ({ subject, of: nameOf(check, of), nodes })),
+    return [...this.#guards.values()].flatMap(({ guard, check, isDryRun }) =>
+      isDryRun ? [] : guard.held().map(({ of, nodes }) => ({ subject, of: nameOf(check, of), nodes })),
     );
   }
 
@@ -115,7 +116,7 @@ export class Doubts<C extends SingleCheck> {
     const [{ check } = {}] = asked;
     if (!check) return;
     const guard = this.#guards.get(text)?.guard ?? new Guard(ruleOf(subject, guardPercent));
-    this.#guards.set(text, { guard, check });
+    this.#guards.set(text, { guard, check, isDryRun: asked.every(({ service }) => service.dryRun !== undefined) });
     const nowMs = now.monotonicMs;
     const { countedMs } = timesOf(check);
     const members = [...this.#records()].flatMap((record) => {

@@ -212,3 +212,13 @@ test('what is known of a check is forgotten with it', () => {
   tick(1000);
   expect([faults.held(), of(0)]).toEqual([[], 'failing']);
 });
+
+test('a check of a dry run alone sets off no guard, and so no Event, alert or failure of kubectl rollcall status', () => {
+  const { fail, faults, tick, setServices } = stage(4);
+  const { publish, ...network } = serviceOf('network', { checks: [CHECK] });
+  setServices([{ ...network, publish: {}, dryRun: publish }]);
+  fail(0, 1, 2, 3);
+  tick(0);
+  tick(1000);
+  expect(faults.held()).toEqual([]);
+});
