@@ -152,6 +152,8 @@ export type RefusedObject = {
   namespace?: string;
   reason: string;
   message: string;
+  /** It is a dry run, which nothing waits for. */
+  dryRun?: true;
 };
 
 /** Which way a Node was wrong: it said that something is ready that is not, or the other way round. */

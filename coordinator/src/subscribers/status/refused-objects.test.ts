@@ -32,7 +32,7 @@ test('objects that are in force are not listed', () => {
 test('a NodeService is listed with why it is refused', () => {
   const refusal = { reason: 'KeyTaken', message: 'm' };
   const serviceRegistry = {
-    objects: () => [{ name: 'mirror' }],
+    objects: () => [{ name: 'mirror', service: {} }],
     refusalOf: () => refusal,
   } as unknown as RefusedObjectsSource['serviceRegistry'];
   expect(refusedOf({ serviceRegistry })).toEqual([{ kind: 'NodeService', name: 'mirror', ...refusal }]);

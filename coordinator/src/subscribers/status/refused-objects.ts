@@ -30,7 +30,8 @@ export function refusedObjects(source: RefusedObjectsSource): () => RefusedObjec
   return () => [
     ...serviceRegistry.objects().flatMap((object) => {
       const refusal = serviceRegistry.refusalOf(object);
-      return refusal ? [{ kind: 'NodeService' as const, name: object.name, ...refusal }] : [];
+      const dryRun = object.service.dryRun ? { dryRun: true as const } : {};
+      return refusal ? [{ kind: 'NodeService' as const, name: object.name, ...refusal, ...dryRun }] : [];
     }),
     ...[...poolLabelSets.all()].flatMap((set) => {
       const counts = countingSet(poolLabelSets.on(set.pool));

@@ -359,3 +359,10 @@ describe('pools', () => {
     ]);
   });
 });
+
+test('a dry run that is refused fails nothing', () => {
+  const refused = [{ kind: 'NodeService', name: 'dry', reason: 'KeyRefused', message: 'm', dryRun: true }] as const;
+  const { services, findings } = statusOf({ replica: replicaDocument(), nodes: [nodeSummary()], refused });
+  expect(services.ready).toBe(true);
+  expect(findings.filter(({ severity }) => severity === 'fail')).toEqual([]);
+});

@@ -103,7 +103,7 @@ function answerOf(
 /** A service that is unknown on a node is not known to be ready there. */
 function servicesAnswer({ replica, nodes, refused = [] }: NodesDocument): Status['services'] {
   if (!replica.leading) return { ready: false, answer: 'Whether services are ready is unknown.' };
-  const others = refused.filter(({ kind }) => kind === 'NodeService').map(({ name }) => name);
+  const others = refused.filter(({ kind, dryRun }) => kind === 'NodeService' && !dryRun).map(({ name }) => name);
   const all = new Set([...nodes.flatMap(({ services }) => Object.keys(services)), ...others]);
   const failing = nodes
     .filter(isUndisturbed)
@@ -144,11 +144,11 @@ function guardFindings({ guards }: ReplicaDocument): Finding[] {
   return guards.map((guard) => ({ severity: 'fail', text: guardText(guard), cure: guardCure(guard) }));
 }
 
-function refusedFinding({ kind, name, namespace, message }: RefusedObject): StatusFinding {
+function refusedFinding({ kind, name, namespace, message, dryRun }: RefusedObject): StatusFinding {
   const isService = kind === 'NodeService';
   const describe = `kubectl${namespace === undefined ? '' : ` -n ${namespace}`} describe ${kind.toLowerCase()} ${name}`;
   return {
-    severity: 'fail',
+    severity: dryRun ? 'warn' : 'fail',
     about: isService ? 'services' : 'rollcall',
     text: `The ${kind} ${name} is not in force: ${message}`,
     cure: isService ? `kubectl rollcall why nodeservice/${name}` : describe,
