@@ -4,6 +4,7 @@ import type { Logger } from '@rollcall/common/logging.ts';
 import { Slices } from '@rollcall/common/slices.ts';
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { Decision, Evaluator } from '../decide/evaluator.ts';
+import type { GateMoment } from '../decide/gate-waits.ts';
 import { SETTLE_MS } from '../decide/guards/blast-radius.ts';
 import { type ChangeLog, changesBetween } from '../decide/intent/changes.ts';
 import { entryKey } from '../decide/intent/intent.ts';
@@ -122,7 +123,7 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
     fleet.tick();
     skipped.tick();
     const { released, gated, waited } = evaluator.due();
-    for (const { name, isOver } of gated) this.#waitsLong(name, isOver);
+    for (const { name, news } of gated) this.#waitsLong(name, news);
     for (const node of released) this.changed(node, false);
     for (const node of waited) this.#options.writer.add(node);
     for (const node of evaluator.takeWaiting()) this.changed(node, false);
@@ -130,12 +131,14 @@ export class NodeController implements FleetListener, WriteHandler<PreparedPlan>
   }
 
   /** A node has waited for long at the startup gate: it is opened, or people are told for what it waits on. */
-  #waitsLong(name: string, isOver: boolean): void {
+  #waitsLong(name: string, news: GateMoment['news']): void {
     const { evaluator, writer } = this.#options;
     const decision = evaluator.decide(name);
     const gate = decision?.intent.get(entryKey({ kind: 'taint', key: STARTUP_TAINT }));
-    if (decision && gate?.stance === 'keep')
-      this.#tell([{ kind: 'gate-waits', node: decision.evaluated, missing: gate.missing ?? [], isOver }]);
+    if (decision && news && gate?.stance === 'keep' && gate.awaitsDaemonSets) {
+      const { missing = [] } = gate;
+      this.#tell([{ kind: 'gate-waits', node: decision.evaluated, missing, isOver: news === 'over' }]);
+    }
     writer.add(name);
   }
 

@@ -7,7 +7,7 @@ import type { NodeHolds } from '../state/holds/holds.ts';
 import type { NodeRecord } from '../state/node-record.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
 import { ConditionTexts } from './condition-texts.ts';
-import { GateWaits } from './gate-waits.ts';
+import { type GateMoment, GateWaits } from './gate-waits.ts';
 import { BlastRadius, guardRemoval, type Note } from './guards/blast-radius.ts';
 import { ObserverGuard } from './guards/observer.ts';
 import { entryKey, intentOf, type NodeIntent } from './intent/intent.ts';
@@ -47,9 +47,14 @@ export type Observation = {
   late: readonly Service[];
 };
 
-function momentsOf({ requires, maxWaitMs, daemonSets }: StartupGateOptions): number[] {
-  if (!daemonSets) return [maxWaitMs];
-  return [...(requires.length > 0 ? [maxWaitMs] : []), daemonSets.timeoutMs, daemonSets.timeoutMs / 2];
+function momentsOf({ requires, maxWaitMs, daemonSets }: StartupGateOptions): GateMoment[] {
+  if (!daemonSets) return [{ ms: maxWaitMs }];
+  const { timeoutMs } = daemonSets;
+  return [
+    ...(requires.length > 0 ? [{ ms: maxWaitMs }] : []),
+    { ms: timeoutMs / 2, news: 'half' },
+    { ms: timeoutMs, news: 'over' },
+  ];
 }
 
 /** The memory of one term that decisions depend on. Each term begins with a new one. */

@@ -5,17 +5,19 @@ import type { ObservedNode } from '../state/observed-node.ts';
 /** The age of a Node by the wall clock, and the moment by the monotonic clock. */
 type Observed = { ageMs: number; nowMs: number };
 
+/** When a wait means something else: the gate opens, or people are told how long it takes. */
+export type GateMoment = { ms: number; news?: 'half' | 'over' };
+
 /** Nodes behind the startup gate in one term, and how long they have waited. */
 export class GateWaits {
-  /** After how long a wait means something else: the gate opens, or people are told. */
-  readonly #momentsMs: readonly number[];
+  readonly #moments: readonly GateMoment[];
   /** Since when each node waits, by the monotonic clock. */
   readonly #sinceMs = new WeakMap<NodeRecord, number>();
-  /** How many of the moments have passed. */
+  /** Until when the moments were told, in milliseconds of the wait. */
   readonly #gated = new Map<NodeRecord, number>();
 
-  constructor(momentsMs: readonly number[]) {
-    this.#momentsMs = momentsMs;
+  constructor(moments: readonly GateMoment[]) {
+    this.#moments = moments;
   }
 
   /**
@@ -32,20 +34,20 @@ export class GateWaits {
   observe(record: NodeRecord, { taints }: Pick<ObservedNode, 'taints'>, { ageMs, nowMs }: Observed): void {
     if (!this.#sinceMs.has(record)) this.#sinceMs.set(record, beganMs(record, ageMs, nowMs));
     if (!taints?.some(({ key }) => key === STARTUP_TAINT)) this.#gated.delete(record);
-    else if (!this.#gated.has(record)) this.#gated.set(record, 0);
+    else if (!this.#gated.has(record)) this.#gated.set(record, Number.NEGATIVE_INFINITY);
   }
 
-  /** Nodes for which one of the moments has come, or the last of them (`isOver`); each is told once. `nowMs` is monotonic. */
-  due(nowMs: number): { name: string; isOver: boolean }[] {
-    const due: { name: string; isOver: boolean }[] = [];
-    for (const [record, before] of this.#gated) {
+  /** Nodes for which moments have come, each told once, with the last news among them. `nowMs` is monotonic. */
+  due(nowMs: number): { name: string; news: GateMoment['news'] }[] {
+    const due: { name: string; news: GateMoment['news'] }[] = [];
+    for (const [record, toldMs] of this.#gated) {
       const waitedMs = nowMs - (this.#sinceMs.get(record) ?? nowMs);
-      const passed = this.#momentsMs.filter((momentMs) => waitedMs >= momentMs).length;
       if (record.ended) this.#gated.delete(record);
-      else if (passed > before) {
-        this.#gated.set(record, passed);
-        due.push({ name: record.name, isOver: passed === this.#momentsMs.length });
-      }
+      else this.#gated.set(record, waitedMs);
+      const passed = this.#moments.filter(({ ms }) => ms > toldMs && ms <= waitedMs);
+      if (record.ended || passed.length === 0) continue;
+      const all = passed.map(({ news }) => news);
+      due.push({ name: record.name, news: (['over', 'half'] as const).find((news) => all.includes(news)) });
     }
     return due;
   }

@@ -33,6 +33,8 @@ export type Claim = {
   isLeft?: true;
   /** What the startup gate requires that the node lacks. */
   missing?: readonly string[];
+  /** DaemonSets are among them. */
+  awaitsDaemonSets?: true;
 };
 
 /** The fields of a condition besides its status. */

@@ -89,7 +89,7 @@ function stand(
   options: StartupGateOptions,
   required: readonly string[],
   { missing: daemonSets, intolerant }: DaemonSetsWaited,
-): Pick<Claim, 'stance' | 'reason' | 'missing'> {
+): Pick<Claim, 'stance' | 'reason' | 'missing' | 'awaitsDaemonSets'> {
   const { maxWaitMs, daemonSets: { timeoutMs, onTimeout } = { timeoutMs: 0, onTimeout: 'Open' } } = options;
   if (isOff(options)) return { stance: 'absent', reason: 'the startup gate is off' };
   const untold = intolerant.length === 0 ? '' : `; not for ${listed(intolerant)} (${TAINT_NOT_TOLERATED})`;
@@ -97,10 +97,8 @@ function stand(
   if (missing.length === 0)
     return { stance: 'absent', reason: `nothing that the startup gate requires is missing${untold}` };
   const waitedMs = node.waitedMs ?? 0;
-  const awaited = [
-    ...(waitedMs < maxWaitMs ? required : []),
-    ...(waitedMs < timeoutMs || onTimeout === 'Stay' ? daemonSets : []),
-  ];
+  const awaitedSets = waitedMs < timeoutMs || onTimeout === 'Stay' ? daemonSets : [];
+  const awaited = [...(waitedMs < maxWaitMs ? required : []), ...awaitedSets];
   const limitMs = Math.max(required.length > 0 ? maxWaitMs : 0, daemonSets.length > 0 ? timeoutMs : 0);
   const limit = `${Math.round(limitMs / 1000)} s`;
   if (awaited.length === 0)
@@ -111,7 +109,12 @@ function stand(
     };
   const isForEver = onTimeout === 'Stay' && daemonSets.length > 0;
   const long = isForEver ? 'however long it takes' : `at most ${limit} from its creation`;
-  return { stance: 'keep', reason: `waits for ${listed(awaited)}, ${long}${untold}`, missing: awaited };
+  return {
+    stance: 'keep',
+    reason: `waits for ${listed(awaited)}, ${long}${untold}`,
+    missing: awaited,
+    ...(awaitedSets.length > 0 ? { awaitsDaemonSets: true } : {}),
+  };
 }
 
 const TAINT_NOT_TOLERATED = 'TaintNotTolerated: their pods do not tolerate the startup taint';
