@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Collection, hasSameFields, type Kept, type ObjectChange } from './collection.ts';
 import { type ObservedPod, observePod } from './observed-pod.ts';
 import { observeWorkspace } from './observed-workspace.ts';
+import { createPoolLabelSets, observePoolLabelSet, POOL_LABEL_KINDS } from './pool-label-sets.ts';
 
 /** Equal labels are one object, as `observePod` sees to. */
 const TOLERATIONS: readonly never[] = [];
@@ -221,4 +222,14 @@ describe('an object', () => {
     for (const name of ['x', 'y', 'gone']) all.noteStatus({ uid: name, name }, 'written');
     expect([...all.all()].map(({ status }) => status)).toEqual(['written', undefined]);
   });
+});
+
+test('a status is noted of the object that it was written to, also where one of another part has the same name', () => {
+  const sets = createPoolLabelSets();
+  for (const kind of POOL_LABEL_KINDS) {
+    const metadata = { uid: kind, namespace: 'pools', name: 'gold', resourceVersion: '1' };
+    sets.handlers(kind).onUpsert(observePoolLabelSet(kind, { metadata, spec: { labels: {} } }));
+  }
+  for (const set of [...sets.all()]) sets.noteStatus(set, { of: set.kind });
+  expect([...sets.all()].map(({ status }) => status)).toEqual(POOL_LABEL_KINDS.map((of) => ({ of })));
 });

@@ -102,8 +102,11 @@ export class Collection<T extends Kept> {
 
   /** A status was written to an object: the watch tells it later. */
   noteStatus(object: Pick<Kept, 'uid' | 'namespace' | 'name'>, status: unknown): void {
-    const there = this.get(object);
-    if (there?.uid === object.uid) there.status = status;
+    // Objects of two kinds may have one name.
+    for (const { objects } of this.#parts.values()) {
+      const there = objects.get(keyOf(object));
+      if (there?.uid === object.uid) there.status = status;
+    }
   }
 
   /** What a watch of a part is handed to. */
