@@ -56,6 +56,13 @@ test('it keeps no certificate where another program does', async () => {
   expect(asked.filter((each) => /secrets|configmaps/.test(each))).toEqual([]);
 });
 
+test('it keeps a certificate without agents, too, where the scheduler extender uses it', async () => {
+  const certificates = async (more: object) =>
+    (await rights(config({ agents: false, ...more }))).filter((each) => /secrets|configmaps/.test(each));
+  expect(await certificates({})).toEqual([]);
+  expect(await certificates({ schedulerTls: 'on' })).toHaveLength(8);
+});
+
 test('it evicts pods only where that is configured', async () => {
   expect(await rights(config({ evict: true }))).toContain('create pods/eviction.');
   expect(await rights(config({ evict: false }))).not.toContain('create pods/eviction.');

@@ -40,7 +40,7 @@ export const coordinatorRights: Check = async (evidence) => {
 };
 
 function rightsOf({ namespace, config, crds }: Evidence): Right[] {
-  const { evict, servicesConditions, tlsCertFile, ...settings } = settingsOf(config);
+  const { evict, servicesConditions, tlsCertFile, schedulerTls, ...settings } = settingsOf(config);
   const conditions = isServed(WATCHED.nodeServices, crds) && servicesConditions !== false;
   return [
     ...RESOURCES.flatMap((watched) => (watched.term ? [] : watchRights(watched, { namespace, config, crds }))),
@@ -51,7 +51,7 @@ function rightsOf({ namespace, config, crds }: Evidence): Right[] {
     ...(hasAgents(config) ? all(['create'], { group: 'authentication.k8s.io', resource: 'tokenreviews' }) : []),
     ...all(OF_LEASE, { group: 'coordination.k8s.io', resource: 'leases', name: leaseNameOf(settings), namespace }),
     // With certificate files, another program maintains the certificate.
-    ...(tlsCertFile === undefined && hasAgents(config)
+    ...(tlsCertFile === undefined && (hasAgents(config) || schedulerTls === 'on')
       ? [
           ...all(BY_NAME, { group: '', resource: 'secrets', name: 'rollcall-coordinator-tls', namespace }),
           ...all(BY_NAME, { group: '', resource: 'configmaps', name: 'rollcall-coordinator-ca', namespace }),
