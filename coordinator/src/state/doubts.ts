@@ -75,7 +75,7 @@ export class Doubts<C extends SingleCheck> {
     return { loss: found.loss, sinceMs, isOver: this.#isOver(check, sinceMs), guard };
   }
 
-  /** The guards that act now. One of dry runs alone is nobody's concern. */
+  /** The guards that act now. One of dry runs alone is left out. */
   held(): ActiveGuard[] {
     const { subject, nameOf } = this.#options;
     return [...this.#guards.values()].flatMap(({ guard, check, isDryRun }) =>

@@ -124,8 +124,8 @@ function withoutVersions(text: string): string {
 }
 
 function expectToFit(text: string, columns: number): void {
-  // A fix may be a command to copy.
-  const wide = text.split('\n').filter((line) => line.length > columns && !/^ *fix: /.test(line));
+  // A command is there to be copied.
+  const wide = text.split('\n').filter((line) => line.length > columns && !/^ *(fix|older, in the log): /.test(line));
   expect(wide).toEqual([]);
 }
 
