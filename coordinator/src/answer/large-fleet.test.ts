@@ -44,6 +44,7 @@ test('no document about 5,000 nodes holds the loop for 20 ms', async () => {
     nodes: queries,
     evaluator,
     services: () => [],
+    refusedObjects: () => [],
     replica,
     clock: systemClock,
     leadershipState: { leads: () => true },
