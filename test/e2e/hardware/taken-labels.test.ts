@@ -33,7 +33,7 @@ test('a service that is killed evicts who asks for its label, and the note goes 
   const other = await podOn(node.name, 'asks-for-nothing', {});
   await node.kill('ws-daemon');
   await stage.until(node.name, { labels: { [WS_DAEMON_READY]: undefined } });
-  await waitFor('the note', () => noteOn(node.name) === JSON.stringify({ [WS_DAEMON_READY]: 'true' }));
+  await waitFor('the note', () => JSON.parse(noteOn(node.name) ?? '{}')[WS_DAEMON_READY] === 'true');
   await waitFor('the pod to be evicted', asks);
   expect(await other()).toBe(false);
   await node.revive('ws-daemon');
