@@ -55,8 +55,16 @@ const SOCKETS = process.platform === 'linux' ? 16 : 1;
 
 /** What accepts connections for a server, beside its own socket. */
 const helpers = new WeakMap<Server, readonly NetServer[]>();
+/** All connections of a server, those included that wait for their turn, which Node.js does not know as its own. */
+const connections = new WeakMap<Server, Set<Socket>>();
 
 async function open(server: Server, address: { host: string; port: number }): Promise<{ host: string; port: number }> {
+  const sockets = new Set<Socket>();
+  connections.set(server, sockets);
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   if (SOCKETS === 1) return { ...address, port: await openSocket(server, address) };
   // Alone at first: an address that another process listens at in this way would be shared with it.
   if (address.port !== 0) {
@@ -94,7 +102,10 @@ function close(server: NetServer): Promise<void> {
 
 /** Closes a server: no new connections, idle ones ended at once, the rest after `graceMs`. */
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
-  const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+  const timer = setTimeout(() => {
+    server.closeAllConnections();
+    for (const socket of connections.get(server) ?? []) socket.destroy();
+  }, graceMs);
   const closed = [server, ...(helpers.get(server) ?? [])].map(close);
   server.closeIdleConnections();
   await Promise.all(closed);

@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, type RequestOptions, request } from 'node:http';
 import { type Clock, systemClock } from '@rollcall/common/clock.ts';
-import { listen } from '@rollcall/common/http-server.ts';
+import { closeServer, listen } from '@rollcall/common/http-server.ts';
 import { silentLogger } from '@rollcall/common/logging.ts';
 import { Registry } from '@rollcall/common/metrics.ts';
 import { DEFAULT_SCORE_WEIGHTS } from '@rollcall/coordinator/model/score-weights.ts';
@@ -36,11 +36,7 @@ export async function startExtender(
   const respond: Responder = createResponder({ handler, readPod, leader, nodes: fleetSize, metrics, ...limit });
   const server = createExtenderServer({ respond, metrics, clock, logger: silentLogger(), ...rest });
   const { port } = await listen(server, { host: '127.0.0.1', port: 0 });
-  const stop = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
+  const stop = () => closeServer(server, 0);
   return { server, port, registry, stop };
 }
 
