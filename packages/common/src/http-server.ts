@@ -37,6 +37,13 @@ export async function listen(
   address: { host: string; port: number },
 ): Promise<{ host: string; port: number }> {
   const where = `${address.host}:${address.port}`;
+  const { helpers, connections }: Opened = { helpers: [], connections: new Set() };
+  opened.set(server, { helpers, connections });
+  server.on('connection', (socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
+  server.once('close', () => helpers.forEach((each) => void each.close()));
   try {
     return await open(server, address).catch((error: { code?: unknown }) => {
       if (address.host !== EVERYWHERE || !NO_IPV6.includes(error.code)) throw error;
@@ -53,18 +60,16 @@ export async function listen(
  */
 const SOCKETS = process.platform === 'linux' ? 16 : 1;
 
-/** What accepts connections for a server, beside its own socket. */
-const helpers = new WeakMap<Server, readonly NetServer[]>();
-/** All connections of a server, those included that wait for their turn, which Node.js does not know as its own. */
-const connections = new WeakMap<Server, Set<Socket>>();
+type Opened = {
+  /** What accepts connections for the server, beside its own socket. */
+  helpers: NetServer[];
+  /** All of them, those included that wait for their turn, which Node.js does not know as its own. */
+  connections: Set<Socket>;
+};
+
+const opened = new WeakMap<Server, Opened>();
 
 async function open(server: Server, address: { host: string; port: number }): Promise<{ host: string; port: number }> {
-  const sockets = new Set<Socket>();
-  connections.set(server, sockets);
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
   if (SOCKETS === 1) return { ...address, port: await openSocket(server, address) };
   // Alone at first: an address that another process listens at in this way would be shared with it.
   if (address.port !== 0) {
@@ -78,8 +83,7 @@ async function open(server: Server, address: { host: string; port: number }): Pr
   const others = Array.from({ length: SOCKETS - 1 }, () =>
     createServer({ allowHalfOpen, noDelay, pauseOnConnect }, accept),
   );
-  helpers.set(server, others);
-  server.once('close', () => others.forEach((each) => void each.close()));
+  opened.get(server)?.helpers.push(...others);
   await Promise.all(others.map((each) => openSocket(each, { ...address, port, reusePort: true })));
   return { ...address, port };
 }
@@ -102,11 +106,12 @@ function close(server: NetServer): Promise<void> {
 
 /** Closes a server: no new connections, idle ones ended at once, the rest after `graceMs`. */
 export async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const { helpers = [], connections = [] } = opened.get(server) ?? {};
   const timer = setTimeout(() => {
     server.closeAllConnections();
-    for (const socket of connections.get(server) ?? []) socket.destroy();
+    for (const socket of connections) socket.destroy();
   }, graceMs);
-  const closed = [server, ...(helpers.get(server) ?? [])].map(close);
+  const closed = [server, ...helpers].map(close);
   server.closeIdleConnections();
   await Promise.all(closed);
   clearTimeout(timer);
