@@ -61,20 +61,11 @@ test('a dry run is judged and shown everywhere, and writes nothing to any node, 
   await create('dry', { dryRun: true });
   await until('dry', /^True DryRun: /);
   await untilReady('dry', '0/2');
-  await createPod(api, {
-    namespace: 'default',
-    name: 'driver',
-    nodeName: 'theirs',
-    labels: { app: 'driver' },
-    ready: true,
-  });
-  await createPod(api, {
-    namespace: 'default',
-    name: 'driver-2',
-    nodeName: 'bare',
-    labels: { app: 'driver' },
-    ready: true,
-  });
+  for (const [name, nodeName] of [
+    ['driver', 'theirs'],
+    ['driver-2', 'bare'],
+  ] as const)
+    await createPod(api, { namespace: 'default', name, nodeName, labels: { app: 'driver' }, ready: true });
   await untilReady('dry', '2/2');
   await setPodReady(api, 'default', 'driver', false);
   await untilReady('dry', '1/2');
