@@ -12,4 +12,7 @@ export type Undecided = {
   matching(glob: string, isDenied: boolean): string | undefined;
 };
 
+/** Why it is unknown whether a node gets a label that it does not have; `undefined` if that is known. */
+export type UndecidedLabel = (key: string) => string | undefined;
+
 export const NOTHING_UNDECIDED: Undecided = { label: () => undefined, matching: () => undefined };

@@ -1,6 +1,7 @@
 import { meetsNodeSelector, type SelectableNode } from '../kube/node-affinity.ts';
 import type { NodeDemands, NodeRequirement, Taint, Toleration } from '../kube/objects.ts';
 import { tolerates } from '../kube/tolerations.ts';
+import type { UndecidedLabel } from '../model/undecided.ts';
 
 /** What the template of a DaemonSet asks of a node. */
 export type DaemonTemplate = NodeDemands & {
@@ -8,9 +9,6 @@ export type DaemonTemplate = NodeDemands & {
   hostNetwork?: boolean;
   tolerations?: readonly Toleration[];
 };
-
-/** Why it is unknown whether a node gets a label that it does not have. */
-type UndecidedLabel = (key: string) => string | undefined;
 
 const NODE = 'node.kubernetes.io/';
 const anyValue = (key: string, effect: string): Toleration => ({ key: `${NODE}${key}`, operator: 'Exists', effect });

@@ -3,7 +3,7 @@ import type { DaemonSet, Pod } from '../kube/objects.ts';
 import { EVERY_NODE, type OnNode } from './collection.ts';
 import type { DaemonTemplate } from './daemon-placement.ts';
 import { createIntern } from './intern.ts';
-import { isOfNode } from './observed-pod.ts';
+import { daemonSetOf, isOfNode } from './observed-pod.ts';
 
 /** A DaemonSet that is not being deleted, trimmed to what decides where its pods belong. */
 export type ObservedDaemonSet = OnNode & {
@@ -42,8 +42,8 @@ const PROBLEM_LENGTH_MAX = 200;
 
 /** Pods that no DaemonSet controls are on no node. */
 export function observeDaemonPod({ metadata, spec, status }: Pod): ObservedDaemonPod {
-  const { namespace = '', name, ownerReferences, creationTimestamp = '', deletionTimestamp } = metadata;
-  const owner = ownerReferences?.find(({ kind, controller }) => controller && kind === 'DaemonSet');
+  const { namespace = '', name, creationTimestamp = '', deletionTimestamp } = metadata;
+  const owner = daemonSetOf(metadata);
   const ready = status?.conditions?.find(({ type, status: value }) => type === 'Ready' && value === 'True');
   const isReady = ready !== undefined && deletionTimestamp === undefined;
   return {

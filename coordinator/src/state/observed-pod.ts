@@ -35,7 +35,7 @@ export function observePod({ metadata, spec, status }: Pod): ObservedPod {
     name: metadata.name,
     labels: share(metadata.labels ?? {}),
     tolerations: share(spec?.tolerations ?? []),
-    daemonSet: metadata.ownerReferences?.find(({ kind, controller }) => controller && kind === 'DaemonSet')?.name ?? '',
+    daemonSet: daemonSetOf(metadata)?.name ?? '',
     node: spec?.nodeName ?? '',
     createdAtMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
     ready: ready !== undefined,
@@ -45,6 +45,11 @@ export function observePod({ metadata, spec, status }: Pod): ObservedPod {
     hostIP: status?.hostIP ?? '',
     startTime: status?.startTime ?? '',
   };
+}
+
+/** The DaemonSet that controls a pod. */
+export function daemonSetOf({ ownerReferences }: Pod['metadata']) {
+  return ownerReferences?.find(({ kind, controller }) => controller && kind === 'DaemonSet');
 }
 
 /** Pods that have not ended, as the API server takes it in a query: one that ends is told as one that is gone. */

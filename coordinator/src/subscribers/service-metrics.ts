@@ -1,5 +1,8 @@
 import { Counter, Histogram, type Registry } from '@rollcall/common/metrics.ts';
 
+/** Seconds from the creation of a node. */
+const STARTUP_BUCKETS = [5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200];
+
 /** DaemonSets with a histogram of their own. */
 const DAEMON_SETS_MAX = 200;
 
@@ -30,14 +33,14 @@ export class ServiceMetrics {
       name: 'rollcall_coordinator_service_startup_seconds',
       help: 'Time from the creation of a node until it showed the service as ready for the first time, in seconds, for nodes that were created while this replica led.',
       labelNames: ['service'],
-      buckets: [5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200],
+      buckets: STARTUP_BUCKETS,
       registers: [registry],
     });
     this.#daemonSetSeconds = new Histogram({
       name: 'rollcall_coordinator_startup_gate_daemon_set_seconds',
       help: 'Time from the creation of a node until the pod of a DaemonSet was Ready there, in seconds, for nodes whose startup gate waited for DaemonSets; by NAMESPACE/NAME, of 200 DaemonSets at most, and others.',
       labelNames: ['daemon_set'],
-      buckets: [5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200],
+      buckets: STARTUP_BUCKETS,
       registers: [registry],
     });
     this.#late = new Counter({

@@ -1,8 +1,8 @@
 import { KNOWN_TAINT_PREFIXES, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import type { UndecidedLabel } from '../../model/undecided.ts';
 import { isAskedFor, untoleratedTaint } from '../../state/daemon-placement.ts';
 import { isDaemonPodOf, type ObservedDaemonPod, type ObservedDaemonSet } from '../../state/daemon-sets.ts';
 import type { EvaluatedNode } from './labeler.ts';
-import type { UndecidedLabel } from './undecided-labels.ts';
 
 /** Which DaemonSets a new node waits for, and for how long. */
 export type DaemonSetGateOptions = {

@@ -1,9 +1,9 @@
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { selectsYet } from '../../model/label-selector.ts';
 import type { Service } from '../../model/services.ts';
+import type { UndecidedLabel } from '../../model/undecided.ts';
 import { type DaemonSetGateOptions, type DaemonSetsWaited, daemonSetsOf } from './daemon-set-gate.ts';
 import { type Claim, type Consequence, type EvaluatedNode, labelsAfter } from './labeler.ts';
-import type { UndecidedLabel } from './undecided-labels.ts';
 
 export type StartupGateOptions = {
   /** Labels, or services by their names, that a node waits for; none switches the gate off. */

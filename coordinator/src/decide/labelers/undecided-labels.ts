@@ -5,7 +5,7 @@ import {
   NFD_PCI_PREFIX,
   NFD_USB_PREFIX,
 } from '@rollcall/common/well-known.ts';
-import { NOTHING_UNDECIDED, type Undecided } from '../../model/undecided.ts';
+import { NOTHING_UNDECIDED, type Undecided, type UndecidedLabel } from '../../model/undecided.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { busesOf } from './device-grammar.ts';
 import type { Rules } from './implied-labels.ts';
@@ -56,9 +56,6 @@ function mayBeginWith(glob: string, prefix: string): boolean {
   const [head = ''] = glob.split('*');
   return head.startsWith(prefix) || (head !== glob && prefix.startsWith(head));
 }
-
-/** Why it is unknown whether a node gets a label that it does not have, for selectors of nodes. */
-export type UndecidedLabel = (key: string) => string | undefined;
 
 /**
  * The labels of devices and facts that a node may still get, and of rules that build on them. The rules are evaluated when

@@ -1,6 +1,6 @@
 type Values = Readonly<Record<string, string>>;
 
-/** What a receiver is acknowledged about of a node. */
+/** What a receiver gets of a node. */
 export type NodeMetadata = { labels: Values; annotations: Values };
 
 /** Keys of a message that the receiver may or may not have processed, since it did not answer. */
@@ -26,8 +26,8 @@ export const NO_DOUBT: Doubt = { labels: [], annotations: [] };
 const KEYS_IN_DOUBT_MAX = 1000;
 
 /**
- * What makes `now` out of `acknowledged`, or nothing if they are equal. What is in doubt is always in it, whatever `acknowledged` says,
- * so that the end is the same whether the receiver has heard of it or not.
+ * What makes `now` out of `acknowledged`, or nothing if they are equal. What is in doubt is always in it, whatever
+ * `acknowledged` says, so that the end is the same whether the receiver has heard of it or not.
  */
 export function nodeChange(
   node: string,
