@@ -180,48 +180,51 @@ export function quoted(text: string): string {
 /** A word, or a sign, with where it begins; columns count from 1. */
 export type Token = { text: string; column: number; isWord: boolean };
 
-const TOKEN = /\s*(=>|>=|<=|&&|[=><!(),]|[^\s=><!(),&]+|&)/gy;
+const TOKEN = /\s*(=>|>=|<=|&&|[=><!(),]|[^\s=><!(),&]+|&)/y;
 const SIGN = /^[=><!(),&]/;
 
-/** The words and signs of a line. */
-function tokensOf(line: string): Token[] {
-  return [...line.matchAll(TOKEN)].map(({ 0: whole, 1: text = '', index }) => ({
-    text,
-    column: index + whole.length - text.length + 1,
-    isWord: !SIGN.test(text),
-  }));
-}
-
-/** Reads tokens from the left. */
+/** Reads the words and signs of a line from the left, no further than is asked for. */
 export class Tokens {
-  readonly #tokens: readonly Token[];
-  readonly #endColumn: number;
-  #next = 0;
+  readonly #line: string;
+  /** Those that were read and not taken. */
+  readonly #ahead: Token[] = [];
+  #readTo = 0;
 
   constructor(line: string) {
-    this.#tokens = tokensOf(line);
-    this.#endColumn = line.length + 1;
+    this.#line = line;
   }
 
   get isAtEnd(): boolean {
-    return this.#next >= this.#tokens.length;
+    return this.#at(0) === undefined;
   }
 
   /** The next one, which is left where it is. At the end, an empty sign. */
   peek(ahead = 0): Token {
-    return this.#tokens[this.#next + ahead] ?? { text: '', column: this.#endColumn, isWord: false };
+    return this.#at(ahead) ?? { text: '', column: this.#line.length + 1, isWord: false };
   }
 
   take(): Token {
     const token = this.peek();
-    this.#next += 1;
+    this.#ahead.shift();
     return token;
   }
 
   /** Takes the next one if it is this sign. */
   takes(sign: string): boolean {
-    const isThere = !this.peek().isWord && this.peek().text === sign;
-    if (isThere) this.#next += 1;
+    const { text, isWord } = this.peek();
+    const isThere = !isWord && text === sign;
+    if (isThere) this.#ahead.shift();
     return isThere;
+  }
+
+  #at(ahead: number): Token | undefined {
+    while (this.#ahead.length <= ahead) {
+      TOKEN.lastIndex = this.#readTo;
+      const [whole = '', text] = TOKEN.exec(this.#line) ?? [];
+      if (text === undefined) break;
+      this.#readTo += whole.length;
+      this.#ahead.push({ text, column: this.#readTo - text.length + 1, isWord: !SIGN.test(text) });
+    }
+    return this.#ahead[ahead];
   }
 }
