@@ -73,13 +73,22 @@ export async function startReportsServer({
   });
   const reports = createReportsServer({ handler, metrics, ...options });
   const { port } = await listen(reports.server, { host: '127.0.0.1', port: 0 });
-  return { ...reports, port, surroundings, reviewed, accepted, warnings, registry, stop: () => reports.stop(200) };
+  return {
+    ...reports,
+    port,
+    surroundings,
+    reviewed,
+    accepted,
+    warnings,
+    registry,
+    stop: (graceMs = 200) => reports.stop(graceMs),
+  };
 }
 
 /** The same, until the end of the test that asks for it. */
 export async function reportsServer(options: Partial<ReportsServerOptions> = {}) {
   const server = await startReportsServer(options);
-  onTestFinished(server.stop);
+  onTestFinished(() => server.stop());
   return server;
 }
 

@@ -249,6 +249,15 @@ describe('over TLS', () => {
     expect(await registry.metrics()).not.toMatch(/^rollcall_coordinator_reports_total\{.*\} [1-9]/m);
   });
 
+  it('a connection whose handshake did not begin holds no stop back', async () => {
+    const { port, stop, registry } = await startTls();
+    connect(port, '127.0.0.1').on('error', () => {});
+    await expect.poll(() => sample(registry, 'rollcall_coordinator_report_connections')).toBe(1);
+    const beganMs = performance.now();
+    await stop(60_000);
+    expect(performance.now() - beganMs).toBeLessThan(2000);
+  });
+
   it('what a connection sends while it waits for its place takes no memory here', async () => {
     const { port, server } = await startTls({ connectionLimits: { unauthenticatedMax: 1, settledMs: 60_000 } });
     const sockets: Socket[] = [];

@@ -169,6 +169,14 @@ test('the search in a change of taints tries each with all that belongs to it', 
   expect(probes[0]).toEqual([]);
 });
 
+test('a write that changes no key is refused as a whole', async () => {
+  const { search, probes } = started(() => refuse(true));
+  const write: Write = { write: 'conditions', conditions: { write: 'disown', entry: 0 } };
+  const { offending, ended } = await findRefused(node, write, seen, search);
+  expect([offending, ended]).toEqual([[], { kind: 'whole-refused', message: 'no' }]);
+  expect(probes).toHaveLength(1);
+});
+
 describe.each([
   ['a set', (search: ReturnType<typeof started>['search']) => findRefused(node, { write: 'set', set }, seen, search)],
   [

@@ -269,12 +269,11 @@ export class SkippedKeys {
     const nowMs = this.#clock.monotonic();
     if (nowMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = nowMs;
-    for (const [name, memory] of this.#nodes) {
+    for (const memory of this.#nodes.values()) {
       for (const entry of memory.entries.values()) {
         const isOver = entry.cause === undefined || isStaying(entry) ? entry.staysSinceMs : entry.dueMs;
         if (isOver + WINDOW_MS <= nowMs) this.#drop(memory, entry);
       }
-      if (memory.entries.size === 0) this.#nodes.delete(name);
     }
   }
 
