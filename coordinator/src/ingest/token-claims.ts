@@ -44,8 +44,8 @@ function isCanonicalPart(part: string): boolean {
  * a time that is no number, and for a header that names extensions as critical, of which none is understood here.
  */
 export function readClaims(token: string): TokenClaims | undefined {
-  const [head, body, signature, ...more] = token.split('.');
-  if (!head || !body || !signature || more.length > 0) return undefined;
+  const [head = '', body = '', signature, ...more] = token.split('.');
+  if (!signature || more.length > 0) return undefined;
   const header = readJson(head);
   const claims = readJson(body);
   if (!header || !claims || 'crit' in header) return undefined;

@@ -15,7 +15,6 @@ export type ShownMachine = {
   machine: Machine;
   devices: DeviceMemory;
   changes: TokenBucket;
-  next?: Machine | undefined;
 };
 
 /** What one machine may cost: so many changes at once, and then one in a second. */
@@ -27,7 +26,8 @@ const CHANGES = { burst: 5, intervalMs: 1000 };
  * longer. Times are monotonic.
  */
 export class Machines {
-  readonly #waiting = new Set<NodeRecord>();
+  /** What counts at the next tick. */
+  readonly #waiting = new Map<NodeRecord, Pick<ShownMachine, 'machine' | 'changes'>>();
   /** The nodes with a driver that is held back, and when the first of their holds ends, monotonic. */
   readonly #held = new Map<NodeRecord, number>();
 
@@ -42,8 +42,7 @@ export class Machines {
     }
     const changes = shown?.changes ?? new TokenBucket(CHANGES);
     if (!changes.take(nowMs) && shown) {
-      shown.next = machine;
-      this.#waiting.add(record);
+      this.#waiting.set(record, { machine, changes });
       return false;
     }
     this.#waiting.delete(record);
@@ -53,15 +52,13 @@ export class Machines {
 
   /** Call it once a second. Returns the nodes whose counted hardware changes now. */
   tick(nowMs: number): string[] {
-    const changed = [...this.#waiting].filter(({ ended }) => !ended);
+    const changed = [...this.#waiting].filter(([{ ended }]) => !ended);
     this.#waiting.clear();
-    for (const record of changed) {
-      const { next, changes } = record.machine ?? {};
-      if (!next || !changes) continue;
-      changes.charge(nowMs, 1);
-      this.#show(record, { machine: next, changes }, nowMs);
+    for (const [record, shown] of changed) {
+      shown.changes.charge(nowMs, 1);
+      this.#show(record, shown, nowMs);
     }
-    return [...new Set([...changed, ...this.#released(nowMs)])].map(({ name }) => name);
+    return [...new Set([...changed.map(([record]) => record), ...this.#released(nowMs)])].map(({ name }) => name);
   }
 
   #show(record: NodeRecord, shown: Pick<ShownMachine, 'machine' | 'changes'>, nowMs: number): void {

@@ -86,6 +86,7 @@ export function started(
   const changes: unknown[] = [];
   const told: (readonly SkippedKey[])[] = [];
   const contests: (readonly ContestedKey[])[] = [];
+  const settled: boolean[] = [];
   const registry = new Registry();
   let [reads, wholeReads, planned, rests] = [0, 0, 0, 0];
   let plan: NodePlan | undefined = { node: NODE, ...parts };
@@ -137,7 +138,7 @@ export function started(
       planned += 1;
       return plan && leavingOut(plan, skipped, seen ?? nodeOf(plan));
     },
-    sent: () => () => {},
+    sent: () => (isSettled) => void settled.push(isSettled),
     rested: () => {
       rests += 1;
     },
@@ -158,6 +159,7 @@ export function started(
     changes,
     told,
     contests,
+    settled,
     reads: () => reads,
     wholeReads: () => wholeReads,
     rests: () => rests,

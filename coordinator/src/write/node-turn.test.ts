@@ -403,3 +403,13 @@ test('a dry run writes nothing, and has nothing left to do', async () => {
   const { turn, written } = started({ set, withdrawal, taints: TAINTS, conditions: CONDITIONS }, { dryRun: true });
   expect([await turn.run(), written, turn.wrote]).toEqual([{ kind: 'holds' }, [], false]);
 });
+
+test.each<[WriteOutcome, boolean]>([
+  [{ kind: 'applied', node: { metadata: NODE } }, true],
+  [{ kind: 'stale' }, true],
+  [{ kind: 'failed', error: new Error('no answer') }, false],
+])('what a write may have done is known once it was answered: %j', async (outcome, isSettled) => {
+  const { turn, settled } = started({ set }, { reply: () => outcome, isLagging: true });
+  await turn.run();
+  expect(settled[0]).toBe(isSettled);
+});
