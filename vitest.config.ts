@@ -28,7 +28,8 @@ export default defineConfig({
           name: 'unit',
           setupFiles,
           include: [...UNIT_TESTS],
-          exclude: [PROCESSES, ...Object.keys(LONG)],
+          // A package below `deploy` has links to others.
+          exclude: ['**/node_modules/**', PROCESSES, ...Object.keys(LONG)],
           // A worker of its own for each of two hundred files takes longer than what they test.
           isolate: false,
           // Many wait, for a time-out or for a child.

@@ -5,7 +5,7 @@ import { LONG } from './long.ts';
 export const UNIT_TESTS: readonly string[] = [
   '{agent,coordinator,packages/*}/src/**/*.test.ts',
   'deploy/**/*.test.ts',
-  'test/{tidy,claims,generate,mutants,release}/**/*.test.ts',
+  'test/{tidy,claims,mutants,release}/**/*.test.ts',
 ];
 
 /** Tests in rooms that start programs: they run with the end-to-end tests. */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { type Account, GRANTS, type Grant, resourceOf } from '../../deploy/source/manifests/accounts.ts';
 import type { KubeObject } from '../control-plane/api-client.ts';
-import { type Account, GRANTS, type Grant, resourceOf } from '../generate/manifests/accounts.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { EVERYTHING, find, renderObjects, type Values, workloads } from './render.ts';
 

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { dashboardConfigMap } from '../../deploy/source/monitoring/dashboard.ts';
+import { podMonitors } from '../../deploy/source/monitoring/pod-monitors.ts';
+import { prometheusRule } from '../../deploy/source/monitoring/rules.ts';
+import type { MonitoringObject } from '../../deploy/source/monitoring/text.ts';
 import type { KubeObject } from '../control-plane/api-client.ts';
-import { dashboardConfigMap } from '../generate/monitoring/dashboard.ts';
-import { podMonitors } from '../generate/monitoring/pod-monitors.ts';
-import { prometheusRule } from '../generate/monitoring/rules.ts';
-import type { MonitoringObject } from '../generate/monitoring/text.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { CHART, fileOf, find, renderObjects, workloads } from './render.ts';
 

@@ -5,8 +5,8 @@ import { loadConfig as loadCoordinator } from '@rollcall/coordinator/model/confi
 import type { Service } from '@rollcall/coordinator/model/services.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { MISPLACED } from '../../deploy/source/chart/values.ts';
 import type { KubeObject } from '../control-plane/api-client.ts';
-import { MISPLACED } from '../generate/chart/values.ts';
 import { ensureHelm, type Helm } from '../helm/helm.ts';
 import { CHART, EVERYTHING, fileOf, find, renderChart, renderObjects, type Values, workloads } from './render.ts';
 

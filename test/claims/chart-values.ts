@@ -1,5 +1,5 @@
-import type { ValueNode } from '../generate/chart/value.ts';
-import { CHART_VALUES } from '../generate/chart/values.ts';
+import type { ValueNode } from '../../deploy/source/chart/value.ts';
+import { CHART_VALUES } from '../../deploy/source/chart/values.ts';
 
 /** Defaults of the chart by their paths (`agent.resources.limits.cpu`); sections and settings without one are `undefined`. */
 export const FLAT_VALUES: ReadonlyMap<string, unknown> = new Map(entries('', CHART_VALUES));

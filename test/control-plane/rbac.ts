@@ -1,5 +1,5 @@
 import { WATCHED, type WatchedResource } from '@rollcall/common/watched-resources.ts';
-import { GRANTS } from '../generate/manifests/accounts.ts';
+import { GRANTS } from '../../deploy/source/manifests/accounts.ts';
 import { type ApiClient, ApiError, type KubeObject } from './api-client.ts';
 import { createNamespace, createServiceAccount, requestToken } from './cluster.ts';
 import { waitFor } from './wait-for.ts';

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { describeError } from '@rollcall/common/coded-error.ts';
 import { buildBundles } from '../../build.ts';
+import { CRDS } from '../../deploy/source/manifests/files.ts';
 import { untilStopped } from '../control-plane/until-stopped.ts';
-import { CRDS } from '../generate/manifests/files.ts';
 import { embeddedCluster, type RigCluster } from '../rig/cluster.ts';
 import { NODE_PREFIX, outsideCluster } from './outside-cluster.ts';
 import { plainScreen, type Screen, terminalScreen } from './screen.ts';

@@ -2,11 +2,11 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { dashboardQueries } from '../../deploy/source/monitoring/dashboard.ts';
+import { scrapeConfig } from '../../deploy/source/monitoring/scrape-config.ts';
 import { killChild, lastLines, removeDirOnExit, spawnChild } from '../control-plane/child.ts';
 import { freePort } from '../control-plane/ports.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
-import { dashboardQueries } from '../generate/monitoring/dashboard.ts';
-import { scrapeConfig } from '../generate/monitoring/scrape-config.ts';
 import { httpGet } from '../rig/http-get.ts';
 
 const MONITORING = resolve(import.meta.dirname, '../../deploy/monitoring');

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { ALERTS } from '../../deploy/source/monitoring/alerts.ts';
 import { type Outcome, run } from '../control-plane/run.ts';
-import { ALERTS } from '../generate/monitoring/alerts.ts';
 import { findPrometheus } from './tools.ts';
 
 const MONITORING = path.resolve(import.meta.dirname, '../../deploy/monitoring');

@@ -1,13 +1,13 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ALERTS } from '../../deploy/source/monitoring/alerts.ts';
+import { dashboardQueries } from '../../deploy/source/monitoring/dashboard.ts';
 import { createPod } from '../control-plane/cluster.ts';
 import { run } from '../control-plane/run.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
 import { ask } from '../e2e/scheduler/ask.ts';
 import { type Host, unpackHost } from '../fixtures/unpack.ts';
-import { ALERTS } from '../generate/monitoring/alerts.ts';
-import { dashboardQueries } from '../generate/monitoring/dashboard.ts';
 import { type EmbeddedRig, startEmbeddedRig, WS_DAEMON_READY } from '../rig/embedded-rig.ts';
 import { httpGet } from '../rig/http-get.ts';
 import type { Rig } from '../rig/rig.ts';

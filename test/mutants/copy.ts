@@ -38,7 +38,7 @@ function copyRepository(): { directory: string; remove: () => void } {
     symlinkSync(path.join(ROOT, 'node_modules', entry), path.join(directory, 'node_modules', entry));
   }
   const packages = readdirSync(path.join(ROOT, 'packages')).map((name) => `packages/${name}`);
-  for (const workspace of ['agent', 'coordinator', 'test', ...packages]) {
+  for (const workspace of ['agent', 'coordinator', 'deploy/source', 'test', ...packages]) {
     const links = path.join(ROOT, workspace, 'node_modules');
     // They are relative, so that those between the packages of the copy stay in it.
     if (existsSync(links)) cpSync(links, path.join(directory, workspace, 'node_modules'), LINKS);

@@ -7,7 +7,7 @@ import type { RunReply, RunRequest, WhichTests } from './kept-vitest.ts';
 const TEST_TIMEOUT_MS = 300_000;
 const ANY_NAME = '';
 /** They ask git which files there are, and a copy has no repository. */
-const OF_DOCUMENTS = /^test\/(claims|tidy|generate)\//;
+const OF_DOCUMENTS = /^(test\/(claims|tidy)|deploy\/source)\//;
 /** The start of a worker takes longer than most tests of a room. */
 const WORKERS_MAX = 2;
 

@@ -1,8 +1,8 @@
+import { DEFAULT_SERVICE_PREFIXES } from '../../deploy/source/manifests/settings.ts';
 import type { ApiClient } from '../control-plane/api-client.ts';
 import { createNode, createPod } from '../control-plane/cluster.ts';
 import { agentServiceAccount, ownNamespace, requestAgentToken } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
-import { DEFAULT_SERVICE_PREFIXES } from '../generate/manifests/settings.ts';
 import { Coordinator } from '../rig/coordinator.ts';
 import { type Answer, Gateway } from './gateway.ts';
 import { KeyHistory } from './key-history.ts';

@@ -1,7 +1,7 @@
+import { fencePolicies } from '../../deploy/source/manifests/fence-policy.ts';
+import { DEFAULT_SETTINGS, keysOfServices, type PolicySettings } from '../../deploy/source/manifests/settings.ts';
 import { applyManifest } from '../control-plane/cluster.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import { fencePolicies } from '../generate/manifests/fence-policy.ts';
-import { DEFAULT_SETTINGS, keysOfServices, type PolicySettings } from '../generate/manifests/settings.ts';
 
 export type FenceSettings = Partial<PolicySettings>;
 

@@ -1,8 +1,8 @@
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
+import { COORDINATOR_V8_FLAGS } from '../../deploy/source/chart/coordinator-values.ts';
 import { type ProgressStream, showProgress } from '../control-plane/progress.ts';
 import { publishedCa } from '../control-plane/rbac.ts';
 import { waitFor } from '../control-plane/wait-for.ts';
-import { COORDINATOR_V8_FLAGS } from '../generate/chart/coordinator-values.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../rig/cluster.ts';
 import { Coordinator, type CoordinatorPorts, coordinatorPorts } from '../rig/coordinator.ts';
 import { eachOf } from './each-of.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { PROJECT } from '../generate/project.ts';
+import { PROJECT } from '../../deploy/source/project.ts';
 import { ROOT } from './sources.ts';
 
 const lines = readFileSync(path.join(ROOT, '.github/CODEOWNERS'), 'utf8')

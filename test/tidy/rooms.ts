@@ -1,13 +1,13 @@
 /**
  * What each room may import from other rooms: data flows one way, and nothing downstream is imported by anything
  * upstream of it. A room is a folder that is named here, with the folders below it that are not. `agent` stands for the
- * files at the root of that program, `coordinator` and `coordinator/app` for the composition, which may import every room.
+ * files at the root of that program. `coordinator`, `coordinator/app` and `deploy/source` may import every room.
  */
 export const ROOM_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   common: [],
   deploy: ['common', 'build.ts'],
-  // Where the project is: `test/generate/project.ts`.
-  docs: ['common', 'test'],
+  // Where the project is: `deploy/source/project.ts`.
+  docs: ['common', 'deploy/source'],
   // In the browser.
   'console-page': ['common'],
   'kubectl-rollcall': ['common'],

@@ -44,6 +44,7 @@ const ROOMY = ['agent', 'coordinator', 'scheduler-extender'];
 export function roomOf(file: string): string {
   const [top = '', second = '', ...rest] = file.replace(EXTENDER, 'scheduler-extender/').split('/');
   if (top === 'packages') return second;
+  if (top === 'deploy' && second === 'source') return 'deploy/source';
   if (!ROOMY.includes(top) || second !== 'src') return top;
   for (let depth = rest.length - 1; depth > 0; depth -= 1) {
     const room = [top, ...rest.slice(0, depth)].join('/');

@@ -33,7 +33,7 @@ describe('rooms', () => {
         const target = resolveImport(file.path, specifier);
         const other = target && roomOf(target);
         if (!target || other === undefined || other === room) return [];
-        if (['coordinator', 'coordinator/app', 'test'].includes(room)) return [];
+        if (['coordinator', 'coordinator/app', 'deploy/source', 'test'].includes(room)) return [];
         const isShared = other !== 'agent' || SHARED_ROOT_FILES.includes(target);
         return allowed?.includes(other) && isShared ? [] : [`${file.path} imports ${target}`];
       });

@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitepress';
-import { PROJECT } from '../../../test/generate/project.ts';
+import { PROJECT } from '../../../deploy/source/project.ts';
 import { anchorOf } from '../src/anchors.ts';
 import { breakCode } from '../src/break-code.ts';
 import { firstPages, sideBar } from '../src/navigation.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { VERSION } from '@rollcall/common/version.ts';
 import type { MarkdownRenderer } from 'vitepress';
-import { PROJECT } from '../../../test/generate/project.ts';
+import { PROJECT } from '../../../deploy/source/project.ts';
 import { PAGES } from './navigation.ts';
 
 const ROOT = path.resolve(PAGES, '../..');

@@ -8,7 +8,7 @@ import { TestCoordinator } from '@rollcall/agent/report/testing/coordinator.ts';
 import type { FullReport, ServiceToProbe } from '@rollcall/common/report.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { bundlePrograms } from '../../../build.ts';
-import { AGENT_V8_FLAGS } from '../../generate/chart/agent-values.ts';
+import { AGENT_V8_FLAGS } from '../../../deploy/source/chart/agent-values.ts';
 
 const RATIO_MAX = 1.35;
 const PRIVATE_MIB_MAX = 18;

@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { DEFAULT_SETTINGS } from '../../../deploy/source/manifests/settings.ts';
 import { type ApiClient, ApiError } from '../../control-plane/api-client.ts';
 import { createNode, type NodeObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { DEFAULT_SETTINGS } from '../../generate/manifests/settings.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
 import { Rig } from '../../rig/rig.ts';
 import { NodeStates } from '../gitpod/node-states.ts';

@@ -6,10 +6,10 @@ import { FIRST, SERVER_NAME } from '@rollcall/agent/report/testing/certificates.
 import { redirectTo, type TestAnswer, TestCoordinator } from '@rollcall/agent/report/testing/coordinator.ts';
 import type { ServiceToProbe } from '@rollcall/common/report.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AGENT_V8_FLAGS } from '../../../deploy/source/chart/agent-values.ts';
 import { sumSamples } from '../../control-plane/metrics-text.ts';
 import { freePort } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { AGENT_V8_FLAGS } from '../../generate/chart/agent-values.ts';
 import { httpGet } from '../../rig/http-get.ts';
 import { Program } from '../../rig/program.ts';
 

@@ -1,9 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { KubeObject } from '../../control-plane/api-client.ts';
-import { createNamespace, createPod, createServiceAccount, requestToken } from '../../control-plane/cluster.ts';
-import { freePort } from '../../control-plane/ports.ts';
-import { waitFor } from '../../control-plane/wait-for.ts';
 import {
   ACCOUNT_NAMES,
   type Account,
@@ -12,8 +8,12 @@ import {
   placeOf,
   resourceOf,
   type Verb,
-} from '../../generate/manifests/accounts.ts';
-import { DEFAULT_SETTINGS } from '../../generate/manifests/settings.ts';
+} from '../../../deploy/source/manifests/accounts.ts';
+import { DEFAULT_SETTINGS } from '../../../deploy/source/manifests/settings.ts';
+import type { KubeObject } from '../../control-plane/api-client.ts';
+import { createNamespace, createPod, createServiceAccount, requestToken } from '../../control-plane/cluster.ts';
+import { freePort } from '../../control-plane/ports.ts';
+import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
 import { Rig } from '../../rig/rig.ts';
 import { type StandIn, startStandIn } from '../../stand-ins/stand-in.ts';

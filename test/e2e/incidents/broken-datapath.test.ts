@@ -2,9 +2,9 @@
 // where most nodes cannot, the check is unknown on all of them, what is published stays, and an Event names the fault.
 
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { DEFAULT_SERVICE_PREFIXES } from '../../../deploy/source/manifests/settings.ts';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
 import { openTcpLink, type TcpLink } from '../kube/tcp-link.ts';
 import { applyNodeServiceCrd, NODE_SERVICES, nodeService } from '../services/node-services.ts';

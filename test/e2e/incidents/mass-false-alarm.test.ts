@@ -3,10 +3,10 @@
 // meanwhile.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEFAULT_SERVICE_PREFIXES } from '../../../deploy/source/manifests/settings.ts';
 import type { ApiClient } from '../../control-plane/api-client.ts';
 import { createNode, createPod } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
 import { ConditionHistory } from '../services/condition-history.ts';
 import { applyNodeServiceCrd, conditionOf, NODE_SERVICES, nodeService } from '../services/node-services.ts';

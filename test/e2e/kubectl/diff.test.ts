@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { DiffDocument } from '@rollcall/common/console.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEFAULT_SERVICE_PREFIXES } from '../../../deploy/source/manifests/settings.ts';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { createPod } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
 import { type PluginResult, runPlugin } from '../../rig/run-plugin.ts';
 

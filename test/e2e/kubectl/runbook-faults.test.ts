@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ALERTS } from '../../generate/monitoring/alerts.ts';
+import { ALERTS } from '../../../deploy/source/monitoring/alerts.ts';
 import { findPrometheus } from '../../monitoring/tools.ts';
 import { type Fault, OF_ONE, OF_SERVICES } from './runbook-faults.ts';
 import { OF_ALL, OF_PROGRAMS } from './runbook-faults-of-all.ts';

@@ -1,9 +1,9 @@
 import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises';
 import { notReadyTaint, STARTUP_TAINT } from '@rollcall/common/well-known.ts';
+import { DEFAULT_SETTINGS } from '../../../deploy/source/manifests/settings.ts';
 import { createCertificateAuthority } from '../../control-plane/certificates.ts';
 import { createNode, createPod, type NodeObject, setPodReady } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { DEFAULT_SETTINGS } from '../../generate/manifests/settings.ts';
 import type { Coordinator } from '../../rig/coordinator.ts';
 import { REGISTRY_FACADE_READY, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import { installFence } from '../../rig/fence.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEFAULT_SERVICE_PREFIXES } from '../../../deploy/source/manifests/settings.ts';
 import { ApiError, type PatchType } from '../../control-plane/api-client.ts';
 import { createNode, type NodeObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
 import { installFence } from '../../rig/fence.ts';
 import { type PoolCluster, startPoolCluster } from '../pools/pool-cluster.ts';
 

@@ -1,8 +1,8 @@
 import { KEYS_ANNOTATION, SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEFAULT_SERVICE_PREFIXES } from '../../../deploy/source/manifests/settings.ts';
 import { createNode, createPod, type NodeObject } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
 import { applyNodeServiceCrd, NODE_SERVICES, nodeService } from './node-services.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEFAULT_SERVICE_PREFIXES } from '../../../deploy/source/manifests/settings.ts';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import { createPod } from '../../control-plane/cluster.ts';
 import { freePort } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
 import { type EmbeddedRig, REGISTRY_FACADE_READY, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import type { SimulatedNode } from '../../rig/simulated-node.ts';
 import { type StandIn, startStandIn } from '../../stand-ins/stand-in.ts';

@@ -9,12 +9,12 @@ import {
   UNRELATED_CERTIFICATE,
 } from '@rollcall/agent/probes/testing/certificates.ts';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { DEFAULT_SERVICE_PREFIXES } from '../../../deploy/source/manifests/settings.ts';
 import type { ApiClient, KubeObject } from '../../control-plane/api-client.ts';
 import { createPod } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { dropPci } from '../../fixtures/pci.ts';
 import { type Host, unpackHost } from '../../fixtures/unpack.ts';
-import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
 import type { SimulatedNode } from '../../rig/simulated-node.ts';
 import { applyNodeServiceCrd, NODE_SERVICES, nodeService } from './node-services.ts';

@@ -1,9 +1,9 @@
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEFAULT_SERVICE_PREFIXES } from '../../../deploy/source/manifests/settings.ts';
 import type { ApiClient } from '../../control-plane/api-client.ts';
 import { createNode, createPod, type NodeObject, setPodReady } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
 import { type EmbeddedRig, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
 import { reportCondition, taintsOf } from '../incidents/monitor.ts';
 import { ConditionHistory } from './condition-history.ts';

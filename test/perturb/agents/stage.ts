@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { DEFAULT_SERVICE_PREFIXES } from '../../../deploy/source/manifests/settings.ts';
 import { applyManifest } from '../../control-plane/cluster.ts';
 import { freePort, loopbackNetwork } from '../../control-plane/ports.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { watchNodes } from '../../control-plane/watch.ts';
-import { DEFAULT_SERVICE_PREFIXES } from '../../generate/manifests/settings.ts';
 import { type EmbeddedCluster, embeddedCluster } from '../../rig/cluster.ts';
 import { Coordinator, coordinatorPorts } from '../../rig/coordinator.ts';
 import { KeyHistory } from '../key-history.ts';

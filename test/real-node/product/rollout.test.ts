@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { imageCacheDir } from '../../../deploy/image/cached-input.ts';
 import { reasonToSkip } from '../../../deploy/image/missing-input.test-fixtures.ts';
+import { ALERTS } from '../../../deploy/source/monitoring/alerts.ts';
 import type { KubeObject } from '../../control-plane/api-client.ts';
 import type { NodeObject } from '../../control-plane/cluster.ts';
 import { run } from '../../control-plane/run.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
-import { ALERTS } from '../../generate/monitoring/alerts.ts';
 import { findPrometheus } from '../../monitoring/tools.ts';
 import { httpGet } from '../../rig/http-get.ts';
 import { startPluginConsole } from '../../rig/plugin-console.ts';

@@ -8,7 +8,7 @@ type RuleGroup = { name: string; rules: object[] };
 
 /** Settings of the alerts that an installation may change. */
 export type RuleSettings = {
-  /** Where the runbooks are. */
+  /** The URL below which the runbooks are. */
   runbooks: string;
   /** What stands for the threshold of an alert. */
   threshold: (alert: Alert, value: number) => string;

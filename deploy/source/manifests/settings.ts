@@ -8,9 +8,9 @@ import { LEASE_NAME } from './accounts.ts';
 
 /** What the policies depend on. */
 export type PolicySettings = {
-  /** Where the coordinator is. */
+  /** The namespace of the coordinator. */
   namespace: string;
-  /** Where the NodePoolLabels and NodePoolLabelSets are. */
+  /** The namespace of NodePoolLabels and NodePoolLabelSets. */
   poolNamespace: string;
   /** Name of the Lease of the coordinators. */
   leaseName: string;
@@ -22,7 +22,7 @@ export type PolicySettings = {
   identityLabels: readonly string[];
   /** What labels of pools begin with; the empty string for any. */
   poolPrefixes: readonly string[];
-  /** Where no NodePoolLabels and no NodePoolLabelSet may set a label. */
+  /** Domains in which no NodePoolLabels and no NodePoolLabelSet may set a label. */
   reservedDomains: readonly string[];
   /** Labels that no pool may set, and that the coordinator may remove where a Node lists them as a pool's. */
   removedLabels: readonly string[];

@@ -1,11 +1,11 @@
 import { VERSION } from '@rollcall/common/version.ts';
 
-/** Where the project is; a fork changes only these values. */
+/** The places of the project; a fork changes only these values. */
 export const PROJECT = {
   home: 'https://rollcall.dev',
   source: 'https://github.com/rollcall-dev/rollcall',
   maintainers: [{ name: 'The rollcall maintainers', url: 'https://github.com/rollcall-dev/rollcall' }],
-  /** Where releases are pushed (`REGISTRY` in .github/workflows/release.yaml). */
+  /** The registry of releases (`REGISTRY` in .github/workflows/release.yaml). */
   registry: 'registry.example.com/rollcall',
 } as const;
 

@@ -39,7 +39,7 @@ function idsOf({ usb = [], pci = [], deviceTree = [], onChip = [], includes = []
   return buses.flatMap(({ bus, ids }) => (ids.length > 0 ? [`${bus} ${ids.join(', ')}`] : [])).join('; ');
 }
 
-/** Where the class of a device on USB is not known, any will do: its id says enough. */
+/** Any class will do for a device on USB whose class is not known: its id says enough. */
 function nfdNames({ nfd = [], usb = [], pci = [] }: Accelerator): string[] {
   const ids = usb.map((id) => id.replace(':', '_'));
   const ofAnyClass = ids.filter((id) => !nfd.some((name) => name.endsWith(id))).map((id) => `usb-*_${id}`);

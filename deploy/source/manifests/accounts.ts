@@ -40,7 +40,7 @@ export type Grant = {
   /** The only objects, by name. Absent for all. */
   name?: string;
   verbs: readonly Verb[];
-  /** Where, if not in the whole cluster. */
+  /** The place, if not the whole cluster. */
   where?: string;
   /** When the chart grants it, if not always. */
   when?: string;
