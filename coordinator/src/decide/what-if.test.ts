@@ -2,7 +2,7 @@ import { MANAGED_LABELS_ANNOTATION, SERVICES_STARTED_ANNOTATION, STARTUP_TAINT }
 import { describe, expect, test } from 'vitest';
 import { registryOf } from '../model/keys/key-registry.test-fixtures.ts';
 import { podsCheck, probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
-import type { Service, ServiceProbe } from '../model/services.ts';
+import type { PodsCheck, ProbeCheck, Service, ServiceProbe } from '../model/services.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
 import { intentOf } from './intent/intent.ts';
 import { observed } from './intent/plan-node.test-fixtures.ts';
@@ -238,6 +238,29 @@ describe('a service that is there', () => {
     const edited = told('a/0', 'a/1');
     edited.set('a/1', { name: 'a/1', ready: false, since: '', evidence: 'refused', digest: 'd' });
     expect(whatIf(now, then, { ...situation, services: edited }).changes).toEqual([]);
+  });
+
+  test.each<[string, (checks: readonly [PodsCheck, PodsCheck, ProbeCheck]) => Service['checks']]>([
+    [
+      'its probe is about other pods',
+      ([own, other, probe]) => [own, other, { ...probe, settings: { ...probe.settings, of: 'other' } }],
+    ],
+    ['the check of its pods selects others', ([own, other, probe]) => [{ ...own, settings: other.settings }, probe]],
+    [
+      'its pods are not named any more',
+      ([own, other, probe]) => [{ ...own, name: 'mine' }, { ...other, name: 'pod' }, probe],
+    ],
+  ])('forgets what the agent said of the pod before where %s', (_what, edit) => {
+    const other = { ...podsCheck('other'), name: 'other', id: 'a/other' };
+    const of = { spec: { kind: 'tcp' }, port: 1, host: 'Pod', of: 'pod' } as const;
+    const checks = [podsCheck('ws-daemon'), other, probeCheck('a/0', of)] as const;
+    const pods = [pod(), pod({ name: 'other-1', labels: { component: 'other' }, podIP: '10.1.0.2' })];
+    const situation = { ...labeled, pods, services: told('a/0'), readiness: { a: ready } };
+    situation.services.set('a/0', { name: 'a/0', ready: false, since: '', evidence: 'refused', digest: 'd' });
+    const now = { services: [nodeService({ checks })] };
+    const same = { services: [nodeService({ checks, mode: 'Startup' })] };
+    expect(whatIf(now, same, situation).reasons).toEqual(['refused']);
+    expect(whatIf(now, { services: [nodeService({ checks: edit(checks) })] }, situation).changes).toEqual([]);
   });
 
   test('is not yet found missing by an agent that got its check long ago', () => {

@@ -2,9 +2,10 @@ import type { Moment } from '@rollcall/common/clock.ts';
 import { KEY_KINDS } from '../model/keys/key-kinds.ts';
 import type { KeyRegistry } from '../model/keys/key-registry.ts';
 import { selects } from '../model/label-selector.ts';
-import { probeChecksOf, type Service, saysOf } from '../model/services.ts';
+import { probeChecksOf, type Service } from '../model/services.ts';
 import type { ObservedNode } from '../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../state/pool-label-sets.ts';
+import { servicesToProbe } from '../state/probe-targets.ts';
 import type { NodeSnapshot } from '../state/snapshot.ts';
 import { hasStarted, startedServices } from '../state/started-services.ts';
 import type { Decision } from './evaluator.ts';
@@ -104,10 +105,9 @@ export class WhatIf {
   /** Judges by known evidence. No agent has run another probe yet, so its result is unknown. */
   #judge(service: Service, before: Service | undefined, isStarted: boolean, snapshot: NodeSnapshot): ServiceReadiness {
     if (isStarted) return { state: 'ready', reason: 'it was ready on the node once', cause: 'evidence', sinceMs: 0 };
-    const probesBefore = new Map(before && probeChecksOf(before).map((check) => [check.id, saysOf(check)]));
+    const [asked, asks] = [digestsOf(before, snapshot), digestsOf(service, snapshot)];
     const services = new Map(snapshot.services);
-    for (const check of probeChecksOf(service))
-      if (probesBefore.get(check.id) !== saysOf(check)) services.delete(check.id);
+    for (const { id } of probeChecksOf(service)) if (asked.get(id) !== asks.get(id)) services.delete(id);
     // A check has its grace only if it is one of the service now.
     const graces = new Graces(passedBy(before, snapshot), service, snapshot);
     return {
@@ -115,6 +115,11 @@ export class WhatIf {
       sinceMs: 0,
     };
   }
+}
+
+/** The digests of what an agent probes of a service on the node, by which its results count. */
+function digestsOf(service: Service | undefined, { pods, createdAtMs }: NodeSnapshot): Map<string, string | undefined> {
+  return new Map(service && servicesToProbe([service], pods, createdAtMs).map(({ name, digest }) => [name, digest]));
 }
 
 function differences(node: ObservedNode, now: NodeIntent, then: NodeIntent): ProposedChange[] {
