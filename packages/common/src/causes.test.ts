@@ -214,7 +214,7 @@ describe('the cause of a key', () => {
     expect(causeOf({ ...gate, stance: 'keep', onNode: ':NoSchedule' })).toEqual({
       isWell: false,
       headline: 'node/node-7 still has the startup taint: why',
-      next: 'rollcall removes the taint when nothing is missing any more, or after the maximum wait time.',
+      next: 'rollcall removes the taint when nothing is missing any more.',
     });
     expect(causeOf({ ...gate, stance: 'keep', onNode: null })?.isWell).toBe(true);
     expect(causeOf({ ...gate, stance: 'absent', onNode: ':NoSchedule', pending: true })?.next).toBe(

@@ -33,8 +33,7 @@ function keyCause(document: NodeFacts, key: KeyFacts): CauseDocument {
   const is = there ? 'has' : other ? `has ${JSON.stringify(key.onNode)} as` : 'does not have';
   if (!replica.leading) return notLeading(document);
   if (isClosedGate(key)) {
-    const limit = key.reason.includes('however long it takes') ? '' : ', or after the maximum wait time';
-    const next = `rollcall removes the taint when nothing is missing any more${limit}.`;
+    const next = 'rollcall removes the taint when nothing is missing any more.';
     return { isWell: false, headline: `${where} still has the startup taint: ${key.reason}`, next };
   }
   const service = document.services.find((each) => each.name === key.service);
