@@ -104,7 +104,9 @@ async function readConfigFile<T extends OptionTable>(
   if (kind !== program.kind) throw configInvalid(`${path}: kind`, `must be ${program.kind}`);
   const known = new Map(Object.entries<Option>(program.options).filter(([, option]) => !option.flagOnly));
   const settings = new Map<string, Setting>();
-  for (const { key, path: fieldPath, group, value } of ungrouped(given, program.options)) {
+  const { options } = program;
+  const isGroup = (key: string) => Object.keys(options).some((option) => isInGroup(option, key));
+  for (const { key, path: fieldPath, group, value } of ungrouped(given, isGroup, (key) => key in options)) {
     const field = `${path}: ${fieldPath}`;
     const option = known.get(key);
     if (!option) throw configInvalid(field, program.gone?.[key] ?? unknownField(key, [...known.keys()], group));
@@ -127,14 +129,18 @@ type Field = { key: string; path: string; group?: string; value: unknown };
  * Options may be written in groups: `startupGate: {requires: []}` is `startupGateRequires: []`, and `enabled` in a group is
  * the option of its name: `startupGate: {daemonSets: {enabled: true}}` is `startupGateDaemonSets: true`.
  */
-function ungrouped(given: object, options: OptionTable, group?: { key: string; path: string }): Field[] {
+export function ungrouped(
+  given: object,
+  isGroup: (key: string) => boolean,
+  isOption: (key: string) => boolean,
+  group?: { key: string; path: string },
+): Field[] {
   return Object.entries(given).flatMap(([name, value]): Field[] => {
     const key = group ? joined(group.key, name) : name;
     const path = group ? `${group.path}.${name}` : name;
     const isMapping = value !== null && typeof value === 'object' && !Array.isArray(value);
-    if (isMapping && Object.keys(options).some((option) => isInGroup(option, key)))
-      return ungrouped(value, options, { key, path });
-    const isSwitch = group !== undefined && name === 'enabled' && group.key in options;
+    if (isMapping && isGroup(key)) return ungrouped(value, isGroup, isOption, { key, path });
+    const isSwitch = group !== undefined && name === 'enabled' && isOption(group.key);
     return [{ key: isSwitch ? group.key : key, path, ...(group ? { group: group.key } : {}), value }];
   });
 }
@@ -151,7 +157,7 @@ function isInGroup(option: string, group: string): boolean {
 }
 
 /** The option that is written as `name` in a group. */
-export function joined(group: string, name: string): string {
+function joined(group: string, name: string): string {
   return `${group}${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 

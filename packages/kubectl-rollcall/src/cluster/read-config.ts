@@ -1,4 +1,4 @@
-import { joined } from '@rollcall/common/config/load.ts';
+import { ungrouped } from '@rollcall/common/config/load.ts';
 import { parse } from 'yaml';
 import type { KubeApi } from './kube-api.ts';
 
@@ -9,19 +9,12 @@ export async function readConfig(kube: KubeApi, namespace: string): Promise<Reco
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps/rollcall-coordinator`;
   const { data } = await kube.get<ConfigMap>(path);
   const config: unknown = parse(data?.['coordinator.yaml'] ?? '');
-  if (!isMapping(config)) return {};
-  return Object.fromEntries(settingsIn(config).filter(([, value]) => value !== null));
-}
-
-/** No option is a mapping: those are groups. */
-function settingsIn(config: Record<string, unknown>, group?: string): [string, unknown][] {
-  return Object.entries(config).flatMap(([name, value]): [string, unknown][] => {
-    const key = group === undefined ? name : joined(group, name);
-    if (isMapping(value)) return settingsIn(value, key);
-    return [[group !== undefined && name === 'enabled' ? group : key, value]];
-  });
-}
-
-function isMapping(value: unknown): value is Record<string, unknown> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
+  if (config === null || typeof config !== 'object') return {};
+  // No option is a mapping: those are groups.
+  const settings = ungrouped(
+    config,
+    () => true,
+    () => true,
+  );
+  return Object.fromEntries(settings.flatMap(({ key, value }) => (value === null ? [] : [[key, value]])));
 }
