@@ -1,10 +1,13 @@
+import { parseInt64 } from '@rollcall/common/tolerations.ts';
 import type { NodeDemands, NodeRequirement, NodeSelector, NodeSelectorTerm } from './objects.ts';
 
 /** What a node selector looks at. */
-export type SelectableNode = { name: string; labels: Readonly<Record<string, string>> };
-
-const INT64_MIN = -(2n ** 63n);
-const INT64_MAX = 2n ** 63n - 1n;
+export type SelectableNode = {
+  name: string;
+  labels: Readonly<Record<string, string>>;
+  /** Whether a requirement counts as met by a label that is not there and may still come; `undefined` for all others. */
+  assumed?: (key: string) => boolean | undefined;
+};
 
 /**
  * Whether the node has what the pod requires of it, by `nodeSelector` and required node affinity, exactly as
@@ -12,7 +15,9 @@ const INT64_MAX = 2n ** 63n - 1n;
  * A requirement that the scheduler cannot parse is met by no node.
  */
 export function meetsRequiredAffinity({ nodeSelector, affinity }: NodeDemands, node: SelectableNode): boolean {
-  const selected = Object.entries(nodeSelector ?? {}).every(([key, value]) => labelValue(node.labels, key) === value);
+  const selected = Object.entries(nodeSelector ?? {}).every(([key, value]) =>
+    meetsExpression({ key, operator: 'In', values: [value] }, node),
+  );
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   if (!selected || !required) return selected;
   return meetsNodeSelector(required, node);
@@ -26,13 +31,19 @@ export function meetsNodeSelector({ nodeSelectorTerms = [] }: NodeSelector, node
 function meetsTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, node: SelectableNode): boolean {
   if (matchExpressions.length + matchFields.length === 0) return false;
   return (
-    matchExpressions.every((requirement) => meetsExpression(requirement, labelValue(node.labels, requirement.key))) &&
+    matchExpressions.every((requirement) => meetsExpression(requirement, node)) &&
     matchFields.every((requirement) => meetsField(requirement, node.name))
   );
 }
 
-/** `value` is the value of the label; `undefined` if the node does not have it. */
-function meetsExpression({ operator, values = [] }: NodeRequirement, value: string | undefined): boolean {
+function meetsExpression(
+  { key, operator, values = [] }: NodeRequirement,
+  { labels, assumed }: SelectableNode,
+): boolean {
+  // A label may be called `constructor`, which every object has.
+  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  const isAssumed = value === undefined ? assumed?.(key) : undefined;
+  if (isAssumed !== undefined) return isAssumed;
   switch (operator) {
     case 'In':
       return value !== undefined && values.includes(value);
@@ -61,16 +72,4 @@ function isOrdered(operator: 'Gt' | 'Lt', value: string, bound: string): boolean
   const [left, right] = [parseInt64(value), parseInt64(bound)];
   if (left === undefined || right === undefined) return false;
   return operator === 'Gt' ? left > right : left < right;
-}
-
-/** As Go's `strconv.ParseInt(text, 10, 64)` takes it; a number of JavaScript is not exact so far out. */
-export function parseInt64(text: string): bigint | undefined {
-  if (!/^[+-]?[0-9]+$/.test(text)) return undefined;
-  const value = BigInt(text);
-  return value < INT64_MIN || value > INT64_MAX ? undefined : value;
-}
-
-/** A label may be called `constructor`, which every object has. */
-function labelValue(labels: Readonly<Record<string, string>>, key: string): string | undefined {
-  return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }

@@ -1,3 +1,5 @@
+import type { Taint, Toleration } from '@rollcall/common/tolerations.ts';
+
 /** The parts of Kubernetes objects that the coordinator looks at. */
 
 export type ManagedFieldsEntry = {
@@ -23,9 +25,7 @@ export type ObjectMeta = {
   managedFields?: ManagedFieldsEntry[];
 };
 
-export type Taint = { key: string; value?: string; effect: string; timeAdded?: string };
-
-export type Toleration = { key?: string; operator?: string; value?: string; effect?: string };
+export type { Taint, Toleration };
 
 export type KubeObject = { apiVersion?: string; kind?: string; metadata: ObjectMeta };
 

@@ -1,6 +1,6 @@
-import { meetsNodeSelector, type SelectableNode } from '../kube/node-affinity.ts';
-import type { NodeDemands, NodeRequirement, Taint, Toleration } from '../kube/objects.ts';
-import { tolerates } from '../kube/tolerations.ts';
+import { tolerates } from '@rollcall/common/tolerations.ts';
+import { meetsRequiredAffinity, type SelectableNode } from '../kube/node-affinity.ts';
+import type { NodeDemands, Taint, Toleration } from '../kube/objects.ts';
 import type { UndecidedLabel } from '../model/undecided.ts';
 
 /** What the template of a DaemonSet asks of a node. */
@@ -32,40 +32,18 @@ export function untoleratedTaint(template: DaemonTemplate, taints: readonly Tain
  * `nodeSelector` and required node affinity. `undefined` if that depends on a label that is not decided yet.
  */
 export function isAskedFor(
-  { nodeName = '', nodeSelector = {}, affinity }: DaemonTemplate,
-  node: SelectableNode,
+  template: DaemonTemplate,
+  { name, labels }: SelectableNode,
   undecided: UndecidedLabel = () => undefined,
 ): boolean | undefined {
-  const isMet = (requirement: NodeRequirement): boolean | undefined => {
-    const { key } = requirement;
-    if (!Object.hasOwn(node.labels, key) && undecided(key) !== undefined) return undefined;
-    return meetsNodeSelector({ nodeSelectorTerms: [{ matchExpressions: [requirement] }] }, node);
-  };
-  const isSelected = allOf(Object.entries(nodeSelector), ([key, value]) =>
-    isMet({ key, operator: 'In', values: [value] }),
-  );
-  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  const isPreferred =
-    required === undefined ||
-    anyOf(required.nodeSelectorTerms ?? [], ({ matchExpressions = [], matchFields = [] }) => {
-      // A term without requirements selects no node.
-      if (matchExpressions.length + matchFields.length === 0) return false;
-      const isField = matchFields.length === 0 || meetsNodeSelector({ nodeSelectorTerms: [{ matchFields }] }, node);
-      return isField && allOf(matchExpressions, isMet);
+  const { nodeName = '' } = template;
+  if (nodeName !== '' && nodeName !== name) return false;
+  const isAskedForIf = (isMet: boolean) =>
+    meetsRequiredAffinity(template, {
+      name,
+      labels,
+      assumed: (key) => (undecided(key) === undefined ? undefined : isMet),
     });
-  return allOf([nodeName === '' || nodeName === node.name, isSelected, isPreferred], (each) => each);
-}
-
-type Truth = boolean | undefined;
-
-function allOf<T>(values: readonly T[], truthOf: (value: T) => Truth): Truth {
-  const truths = values.map(truthOf);
-  if (truths.includes(false)) return false;
-  return truths.includes(undefined) ? undefined : true;
-}
-
-function anyOf<T>(values: readonly T[], truthOf: (value: T) => Truth): Truth {
-  const truths = values.map(truthOf);
-  if (truths.includes(true)) return true;
-  return truths.includes(undefined) ? undefined : false;
+  if (isAskedForIf(false)) return true;
+  return isAskedForIf(true) ? undefined : false;
 }

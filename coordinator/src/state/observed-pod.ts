@@ -1,5 +1,5 @@
+import { tolerates } from '@rollcall/common/tolerations.ts';
 import type { Pod, Toleration } from '../kube/objects.ts';
-import { tolerates } from '../kube/tolerations.ts';
 import { type PodsCheck, podsChecksOf, type Service } from '../model/services.ts';
 import { createIntern } from './intern.ts';
 import { selectedIn } from './pod-collection.ts';

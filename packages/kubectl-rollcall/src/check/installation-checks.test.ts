@@ -1,3 +1,4 @@
+import type { Taint, Toleration } from '@rollcall/common/tolerations.ts';
 import { describe, expect, test } from 'vitest';
 import { CA, EXPIRED_MS, evidence, gone, IMAGE, pod, resultOf, workload } from './evidence.test-fixtures.ts';
 import type { Evidence } from './evidence.ts';
@@ -15,7 +16,7 @@ import {
   policiesBound,
   someoneLeads,
 } from './installation-checks.ts';
-import type { PodObject, Policy, Taint, Toleration } from './objects.ts';
+import type { PodObject, Policy } from './objects.ts';
 
 const DAY_MS = 86_400_000;
 const CA_ENDS_MS = Date.parse('2035-02-08T08:18:01Z');

@@ -1,11 +1,12 @@
 import { X509Certificate } from 'node:crypto';
+import { tolerates } from '@rollcall/common/tolerations.ts';
 import { leadershipProblem } from '../cluster/leader.ts';
 import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
 import { duration } from '../text/duration.ts';
 import { type Check, result } from './check.ts';
 import { COMPONENT, hasAgents, known, orWhenMissing, podsOf } from './evidence.ts';
-import type { PodObject, Taint, Toleration, Workload } from './objects.ts';
+import type { PodObject, Workload } from './objects.ts';
 
 /** Whether rollcall is where it is looked for. */
 export const isInstalled: Check = ({ coordinator, agent, config, namespace }) => {
@@ -78,7 +79,7 @@ export const agentsTolerate: Check = ({ agent, nodes }) => {
   for (const { metadata, spec } of known(nodes)) {
     if (Object.entries(selector).some(([key, value]) => metadata.labels?.[key] !== value)) continue;
     for (const taint of spec?.taints ?? []) {
-      if (taint.effect === 'PreferNoSchedule' || tolerations.some((each) => tolerates(each, taint))) continue;
+      if (taint.effect === 'PreferNoSchedule' || tolerates(tolerations, taint)) continue;
       const text = `${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`;
       refused.set(text, [...(refused.get(text) ?? []), metadata.name]);
     }
@@ -89,12 +90,6 @@ export const agentsTolerate: Check = ({ agent, nodes }) => {
   });
   return result(findings, 'the agent tolerates every taint of the nodes');
 };
-
-export function tolerates({ key, operator = 'Equal', value = '', effect }: Toleration, taint: Taint): boolean {
-  if (effect !== undefined && effect !== '' && effect !== taint.effect) return false;
-  if (key === undefined || key === '') return operator === 'Exists';
-  return key === taint.key && (operator === 'Exists' || value === (taint.value ?? ''));
-}
 
 const isReady = ({ status }: PodObject) =>
   status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;

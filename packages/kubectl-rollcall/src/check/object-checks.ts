@@ -1,9 +1,9 @@
+import { tolerates } from '@rollcall/common/tolerations.ts';
 import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
 import { type Check, result } from './check.ts';
 import { known, orWhenMissing, type Read } from './evidence.ts';
-import { tolerates } from './installation-checks.ts';
 import type { NodeService, PodSpec, PoolObject } from './objects.ts';
 
 // What objects of the cluster make of what rollcall publishes, and what comes of none of them.
@@ -42,7 +42,7 @@ export const daemonSetsTolerateGate: Check = ({ daemonSets, config }) => {
   if (startupGateDaemonSets !== true) return { findings: [] };
   const gate = { key: STARTUP_TAINT, effect: 'NoSchedule' };
   const names = known(daemonSets)
-    .filter(({ spec }) => !(spec?.template?.spec?.tolerations ?? []).some((each) => tolerates(each, gate)))
+    .filter(({ spec }) => !tolerates(spec?.template?.spec?.tolerations ?? [], gate))
     .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
   if (names.length === 0) return { well: 'every DaemonSet tolerates the startup taint' };
   const text = `The startup gate does not wait for ${count(names.length, 'DaemonSet')} (TaintNotTolerated): ${listed(names)}`;

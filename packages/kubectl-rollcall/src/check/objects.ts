@@ -1,3 +1,5 @@
+import type { Taint, Toleration } from '@rollcall/common/tolerations.ts';
+
 /** Kubernetes objects, as far as they are looked at here. */
 
 type Metadata = {
@@ -6,9 +8,6 @@ type Metadata = {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
 };
-
-export type Taint = { key: string; value?: string; effect: string };
-export type Toleration = { key?: string; operator?: string; value?: string; effect?: string };
 
 export type NodeObject = {
   metadata: Metadata & { managedFields?: { manager?: string }[] };

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Toleration } from './objects.ts';
-import { tolerates } from './tolerations.ts';
+import { type Toleration, tolerates } from './tolerations.ts';
 
 const TAINT = { key: 'a', value: 'x', effect: 'NoSchedule' } as const;
 
