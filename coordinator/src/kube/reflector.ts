@@ -21,6 +21,8 @@ export type ResourceEventHandler<T> = {
    * a collection of which an old picture is worse than none.
    */
   onLost?: () => void;
+  /** The right to list or watch was taken away: what is known grows old, and is listed anew. */
+  onRefused?: () => void;
 };
 
 export type ReflectorOptions<T> = {
@@ -352,12 +354,13 @@ class ListWatch<T> implements Reflector {
   }
 
   #noteFailure(failure: ReflectorFailure, err: unknown): void {
-    const { onLost } = this.#options.handlers;
+    const { onLost, onRefused } = this.#options.handlers;
     // After a loss, report again which resources are not served.
     this.#absences = 0;
-    if (onLost) {
+    const lose = failure.reason === 'refused' ? (onLost ?? onRefused) : onLost;
+    if (lose) {
       this.#position = undefined;
-      this.#guarded(onLost);
+      this.#guarded(lose);
     }
     const before = this.#failing;
     this.#failing = failure;

@@ -123,7 +123,7 @@ export class Collection<T extends Kept> {
       onReplace: (objects) => this.#replace(this.#part(name), objects),
       onUpsert: (object) => one((part, changes) => this.#put(part, object, changes)),
       onDelete: (object) => one((part, changes) => this.#remove(part, keyOf(object), changes)),
-      ...(this.#options.lostIsUnknown ? { onLost } : {}),
+      ...(this.#options.lostIsUnknown ? { onLost } : { onRefused: onLost }),
     };
   }
 

@@ -182,12 +182,13 @@ export class ResourceWatch<T> {
 
 /** A list that was under way when its watch was stopped may still come. */
 function unlessStopped<T>(handlers: ResourceEventHandler<T>, signal: AbortSignal): ResourceEventHandler<T> {
-  const { onListing, onReplace, onUpsert, onDelete, onLost } = handlers;
+  const { onListing, onReplace, onUpsert, onDelete, onLost, onRefused } = handlers;
   return {
     ...(onListing ? { onListing: () => !signal.aborted && onListing() } : {}),
     onReplace: (all) => !signal.aborted && onReplace(all),
     onUpsert: (object) => !signal.aborted && onUpsert(object),
     onDelete: (object) => !signal.aborted && onDelete(object),
     ...(onLost ? { onLost: () => !signal.aborted && onLost() } : {}),
+    ...(onRefused ? { onRefused: () => !signal.aborted && onRefused() } : {}),
   };
 }

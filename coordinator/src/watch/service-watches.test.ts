@@ -147,3 +147,21 @@ test('CSINodes that may not be watched are asked for every 30 s', async () => {
   await api.clock.advance(1);
   expect(api.listed(CSI_NODES)).toBe(2);
 });
+
+test('nothing is known of pods and CSINodes any more once they may not be watched, until they are listed again', async () => {
+  const { api, fleet, watches } = serviceWatches(database, disks);
+  api.collections.set(OWN, [podObject('a', { app: 'database' }, 'n1', 'db')]);
+  void watches.run();
+  await api.clock.advance(0);
+  const isKnown = () => [fleet.servicePods.isKnown('db'), onDemandOn(fleet.onDemand, 'n1').csiNodes !== undefined];
+  expect(isKnown()).toEqual([true, true]);
+  api.refused.set(OWN, 403).set(CSI_NODES, 403);
+  // Every watch ends at some time.
+  await api.clock.advance(900_000);
+  expect(watches.problemOf(database)).toMatch('The coordinator may not watch the pods in db: ');
+  // The pods of a node that comes now are not seen: that they are absent is no evidence.
+  expect(isKnown()).toEqual([false, false]);
+  api.refused.clear();
+  await api.clock.advance(30_000);
+  expect(isKnown()).toEqual([true, true]);
+});
