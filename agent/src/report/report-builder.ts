@@ -24,7 +24,7 @@ export type Observations = {
 export function buildContent(observations: Observations, version: string): ReportContent {
   const { services, devices, unread, facts, answers, values } = observations;
   return {
-    services: services.map(toServiceReport).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
+    services: fitting(services.map(toServiceReport).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))),
     devices: [...devices],
     ...(unread.length > 0 ? { unread: [...unread] } : {}),
     facts: { ...facts },
@@ -36,6 +36,34 @@ export function buildContent(observations: Observations, version: string): Repor
 
 function toServiceReport({ sinceMs, ...state }: ReportedState): ServiceReport {
   return { ...state, since: new Date(sinceMs).toISOString() };
+}
+
+/** Of the body of a report, of which devices may have half; in bytes of JSON. */
+const SERVICES_BYTES_MAX = 96 * 1024;
+
+/** What services say together must not cost the node its report: where it is too much, each has the same part of it. */
+function fitting(services: ServiceReport[]): ServiceReport[] {
+  if (bytesOf(services) <= SERVICES_BYTES_MAX) return services;
+  const named = bytesOf(services.map((service) => ({ ...service, evidence: '' })));
+  const most = Math.max(0, Math.floor((SERVICES_BYTES_MAX - named) / services.length));
+  return services.map((service) => ({ ...service, evidence: shortened(service.evidence, most) }));
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+/** The beginning of a text that takes so many bytes within JSON. */
+function shortened(text: string, bytesMax: number): string {
+  let bytes = 0;
+  let length = 0;
+  for (const char of text) {
+    bytes += bytesOf(char) - 2;
+    if (bytes > bytesMax) break;
+    length += char.length;
+  }
+  // A report without evidence is refused.
+  return text.slice(0, Math.max(1, length));
 }
 
 /** Remembers the content that was built last, for as long as what it is built from stays the same objects. */
