@@ -54,6 +54,18 @@ describe('a probe of a file', () => {
     expect(await look()).toBe('healthy: file FILE is fresh');
   });
 
+  it('is soft when the file grows old, also one that was written while the clock was ahead', async () => {
+    const { clock, look, write } = watched({ maxAge: '1m' });
+    clock.jumpWallClock(86_400_000);
+    write();
+    clock.jumpWallClock(-86_400_000);
+    expect(await look()).toBe('healthy: file FILE is fresh');
+    await clock.advance(60_001);
+    expect(await look()).toBe('soft: file FILE was not written to for more than 60 s');
+    write();
+    expect(await look()).toBe('healthy: file FILE is fresh');
+  });
+
   it('is soft while what is there was written before the node started', async () => {
     let upMs = 60_000;
     const { clock, look, write } = watched({ newerThan: 'Boot' }, { uptimeMs: () => upMs });

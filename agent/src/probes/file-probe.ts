@@ -17,6 +17,12 @@ export const file: ProbeKind<FileSettings> = {
   pathOf: ({ path }) => path,
   prepare({ maxAgeMs = Number.POSITIVE_INFINITY, newerThan, expectedFirstLine }, { clock, paths, podStart, uptimeMs }) {
     if (newerThan === 'Pod' && podStart === undefined) return 'the coordinator does not say when its pod started';
+    const seen = { modifiedMs: Number.NaN, sinceMs: 0 };
+    /** A time of the file may be in the future, if the clock was wrong: the file is as old as it was seen to be. */
+    const ageMs = (modifiedMs: number) => {
+      if (seen.modifiedMs !== modifiedMs) Object.assign(seen, { modifiedMs, sinceMs: clock.monotonic() });
+      return Math.max(clock.now() - modifiedMs, clock.monotonic() - seen.sinceMs);
+    };
     const startMs = () =>
       newerThan === 'Pod' ? Date.parse(podStart ?? '') : clock.now() - (uptimeMs ?? kernelUptimeMs)();
     const probe = createProbe('file', clock, async (target, signal) => {
@@ -24,7 +30,7 @@ export const file: ProbeKind<FileSettings> = {
       if ('says' in found) return found;
       found.close();
       if (found.kind !== 'file') return { healthy: false, isProof: true, says: 'is not a regular file' };
-      const isFresh = clock.now() - found.modifiedMs <= maxAgeMs;
+      const isFresh = ageMs(found.modifiedMs) <= maxAgeMs;
       if (!isFresh) return { healthy: false, says: `was not written to for more than ${maxAgeMs / 1000} s` };
       if (newerThan !== undefined && found.modifiedMs < startMs())
         return {
