@@ -108,6 +108,14 @@ describe('the keys', () => {
     expect(state.reads).toBe(2);
   });
 
+  it('are read again before one is trusted that was withdrawn since, however long no token came', async () => {
+    const { judge, state, clock } = setUp(issuerOf(pair));
+    await judge(signed(pair, claimsOf()));
+    state.issuer = issuerOf(next);
+    await clock.advance(7 * 86_400_000);
+    expect(await judge(signed(pair, claimsOf()))).toBe('unknown');
+  });
+
   it('stay while the API server is away, and go when it keeps them to itself', async () => {
     const { judge, state, clock } = setUp(issuerOf(pair));
     await judge(signed(pair, claimsOf()));

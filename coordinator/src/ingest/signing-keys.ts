@@ -65,12 +65,9 @@ export class SigningKeys {
   }
 
   async #key(keyId: string): Promise<KeyObject | undefined> {
-    const known = this.#keys.get(keyId);
-    if (known) {
-      if (this.#options.clock.monotonic() - this.#readAtMs > REFRESH_MS) void this.refresh();
-      return known;
-    }
-    await this.refresh();
+    // A key that was known for long may have been withdrawn since.
+    const isOld = this.#options.clock.monotonic() - this.#readAtMs > REFRESH_MS;
+    if (isOld || !this.#keys.has(keyId)) await this.refresh();
     return this.#keys.get(keyId);
   }
 
