@@ -255,10 +255,10 @@ describe('a label that a pool asked for', () => {
 describe('agents that were replaced, and no longer see a service whose pods are Ready', () => {
   const nodes = NAMES.slice(0, 4);
 
-  function replaced() {
+  function replaced(services = [serviceOf()]) {
     const looked: string[] = [];
     const subscribers = { changed: (name: string) => looked.push(name) };
-    const staged = stage({ subscribers } as never);
+    const staged = stage({ subscribers, services: () => services } as never);
     const { fleet, evaluated, addNode, servicePod, agentPod } = staged;
     let sequence = 0;
     const report = (node: string, version: string, ready: boolean) => {
@@ -290,6 +290,13 @@ describe('agents that were replaced, and no longer see a service whose pods are 
     const { evaluator, states } = replaced();
     expect(states()).toEqual(['not-ready', 'not-ready', 'not-ready', 'unknown']);
     expect(evaluator.guards()).toEqual([{ subject: 'agent-version', of: 'ws-daemon', nodes: 1 }]);
+  });
+
+  test('are no guard that acts where the service is a dry run: no Event and no alert is about it', () => {
+    const { publish, ...service } = serviceOf();
+    const { evaluator, states } = replaced([{ ...service, publish: {}, dryRun: publish }]);
+    expect(states()).toEqual(['not-ready', 'not-ready', 'not-ready', 'unknown']);
+    expect(evaluator.guards()).toEqual([]);
   });
 
   test('are believed after ten minutes, and their nodes are looked at then', async () => {

@@ -158,6 +158,7 @@ export class Evaluator {
       readiness: readinessOf(judgements),
       holds: holdsOn(name),
       ageMs,
+      isNew: record.isNew,
       waitedMs: gates.waitedMs(record, ageMs, now.monotonicMs),
       textsDue: texts.isDue(record, now.monotonicMs),
       schedulingHint: this.#hints.get(record),
@@ -287,14 +288,19 @@ export class Evaluator {
     return found && withheldText(found, this.#options.fleet.servicePods, namesMax);
   }
 
-  /** The guards that act now. */
+  /** The guards that act now. Those of dry runs are left out. */
   guards(): ActiveGuard[] {
     const { observer, blastRadius } = this.#memory;
-    const { fleet, clock } = this.#options;
+    const { fleet, clock, services } = this.#options;
+    const inForce = new Set(services().flatMap(({ name, dryRun }) => (dryRun ? [] : name)));
     const waiting = [...this.#memory.taints.waiting()].map(
       ([of, nodes]) => ({ subject: 'taint-budget', of, nodes }) as const,
     );
-    const held = [...fleet.guards(), ...observer.held(), ...blastRadius.held(clock.monotonic())];
+    const held = [
+      ...fleet.guards(),
+      ...observer.held().filter(({ of }) => inForce.has(of)),
+      ...blastRadius.held(clock.monotonic()),
+    ];
     return [...held, ...waiting];
   }
 

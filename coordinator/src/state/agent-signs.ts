@@ -2,6 +2,7 @@ import { kindOf, type Service, singleChecksOf } from '../model/services.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { type AgentSigns, LEAVING_GRACE_MS } from './presence.ts';
+import { startedServices, wasReady } from './started-services.ts';
 
 /** What is known of a node when its record begins. */
 type Sources = {
@@ -33,13 +34,20 @@ function spokeFor(service: Service): boolean {
   return singleChecksOf(service).some((check) => kindOf(check)?.voucher === 'agent');
 }
 
-/** Whether rollcall itself said on a Node that a service is ready. */
+/**
+ * Whether rollcall itself said on a Node that a service is ready. Where a taint alone is published, the Node says it by the
+ * note that the service started there, and by having no such taint.
+ */
 export function saysReady(
-  { owned, conditions, conditionOwners }: Pick<ObservedNode, 'owned' | 'conditions' | 'conditionOwners'>,
+  node: Pick<ObservedNode, 'uid' | 'annotations' | 'owned' | 'conditions' | 'conditionOwners' | 'taints'>,
   service: Service,
 ): boolean {
-  const { label, condition } = service.publish;
+  const { owned, conditions, conditionOwners, taints } = node;
+  const { label, taint, condition } = service.publish;
   if (label !== undefined && owned.labels.has(label)) return true;
+  if (label === undefined && condition === undefined && taint) {
+    return taints?.every(({ key }) => key !== taint.key) === true && wasReady(service, startedServices(node));
+  }
   return (
     condition !== undefined &&
     conditionOwners?.ours.has(condition) === true &&

@@ -1,5 +1,6 @@
 import type { FullReport } from '@rollcall/common/report.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
+import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import { agentPod, watchedFleet } from './fleet.test-fixtures.ts';
@@ -73,6 +74,35 @@ describe('a term that begins', () => {
     expect(stateOf('n')).toBe('unheard');
     await pass(1000);
     expect(stateOf('n')).toBe('silent');
+  });
+
+  test('whose agents are gone holds for a service that publishes a taint alone what it holds for one with a label', async () => {
+    const clock = new FakeClock();
+    const origin = { kind: 'object', uid: 'x', generation: 1, createdAtMs: 0 } as const;
+    const taint = { key: 'readiness.k8s.io/ebs', value: '', effect: 'NoSchedule' } as const;
+    const service = serviceOf('ebs', { publish: { taint }, origin });
+    const { fleet } = watchedFleet([], { clock, services: () => [service], windowMs: WINDOW_MS });
+    const annotations = (name: string) => ({
+      [SERVICES_STARTED_ANNOTATION]: JSON.stringify({ node: `uid-${name}`, services: { ebs: 'x:1' } }),
+    });
+    const fieldsV1 = { 'f:metadata': { 'f:annotations': { [`f:${SERVICES_STARTED_ANNOTATION}`]: {} } } };
+    for (const name of ['a', 'b', 'c']) {
+      const managedFields = [{ manager: 'rollcall', operation: 'Apply' as const, fieldsV1 }];
+      const metadata = {
+        name,
+        uid: `uid-${name}`,
+        resourceVersion: '2',
+        annotations: annotations(name),
+        managedFields,
+      };
+      fleet.nodeHandlers.onUpsert(fleet.observe({ metadata, spec: { taints: [] } }));
+    }
+    fleet.beginTerm();
+    for (let seconds = 0; seconds < 150; seconds += 1) {
+      await clock.advance(1000);
+      fleet.tick();
+    }
+    expect(fleet.snapshot('a')?.freshness).toEqual({ state: 'silent', guard: 'fleet' });
   });
 
   const at = (ageMs: number, ready: boolean) => ({ createdAtMs: new FakeClock().now() - ageMs, ready });

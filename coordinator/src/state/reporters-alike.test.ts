@@ -38,6 +38,8 @@ test.each([
       sight: (node) => ({
         labels: { of: labelOf(node) },
         owned: { labels: new Set(), annotations: new Set() },
+        uid: node,
+        annotations: {},
         createdAtMs: 0,
         conditions: [],
         pods: [

@@ -50,6 +50,8 @@ function stage(size: number, { check = CHECK, pools = {} as Record<string, strin
       sight: (node) => ({
         labels: {},
         owned: ownedBy(node),
+        uid: node,
+        annotations: {},
         createdAtMs: 0,
         conditions: conditions.get(node) ?? [],
         pods: [reporter(node)],

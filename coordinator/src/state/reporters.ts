@@ -13,7 +13,8 @@ import { type ObservedPod, podsOfCheck, readyPodIn } from './observed-pod.ts';
 /** What is known of a node that bears on a condition. */
 export type ConditionSight = Pick<ObservedNode, 'conditions' | 'createdAtMs'> & { pods: readonly ObservedPod[] };
 
-type NodeSight = ConditionSight & Pick<ObservedNode, 'labels' | 'owned' | 'conditionOwners'>;
+type NodeSight = ConditionSight &
+  Pick<ObservedNode, 'uid' | 'labels' | 'annotations' | 'owned' | 'conditionOwners' | 'taints'>;
 
 /** Why nothing vouches for a condition on a node, as a clause for people; `undefined` if something does. */
 export function doubtOf(

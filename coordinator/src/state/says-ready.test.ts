@@ -1,3 +1,4 @@
+import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
 import { serviceOf } from '../model/services.test-fixtures.ts';
 import { saysReady } from './agent-signs.ts';
@@ -66,4 +67,16 @@ test('a condition that is ours and not there any more, or not watched, says noth
     index: 0,
   };
   expect(saysReady({ ...node, conditions: [other] }, conditioned)).toBe(false);
+});
+
+test('of a service that publishes a taint alone, a node says it that was ready once and has no taint of it', () => {
+  const origin = { kind: 'object', uid: 'x', generation: 1, createdAtMs: 0 } as const;
+  const key = 'readiness.k8s.io/ebs';
+  const tainting = serviceOf('a', { publish: { taint: { key, value: '', effect: 'NoSchedule' } }, origin });
+  const noted = { [SERVICES_STARTED_ANNOTATION]: JSON.stringify({ node: 'u', services: { a: 'x:1' } }) };
+  const node = { ...nodeWith({}), annotations: noted, taints: [] };
+  expect(saysReady(node, tainting)).toBe(true);
+  expect(saysReady({ ...node, taints: [{ key, effect: 'NoSchedule' }] }, tainting)).toBe(false);
+  expect(saysReady({ ...node, annotations: {} }, tainting)).toBe(false);
+  expect(saysReady({ ...node, taints: undefined }, tainting)).toBe(false);
 });

@@ -54,7 +54,7 @@ export function createLabelers(options: LabelerOptions): Labelers {
     consequences: [
       leftOverKeys(keys, 'before-rules'),
       ...(rules ? [impliedLabels(rules, keys, services, options.factLabels)] : []),
-      leftOverKeys(keys, 'after-rules'),
+      leftOverKeys(keys, 'after-rules', services),
       startupGateLabeler(options.startupGate, services, undecidedLabels(options.factLabels, rules)),
       ...(eviction ? [withdrawnLabels({ ...eviction, services, rules, hasEvictionPlace })] : []),
     ],

@@ -53,6 +53,8 @@ export type EvaluatedNode = NodeSnapshot & {
   readiness: NodeReadiness;
   holds: NodeHolds;
   ageMs: number;
+  /** The Node came while this replica led. */
+  isNew?: boolean;
   /** How long the node has waited where it has the startup taint; `gate-waits.ts` counts it. */
   waitedMs?: number;
   /** Whether texts of conditions may change by themselves now. */

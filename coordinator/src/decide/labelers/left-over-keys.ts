@@ -1,7 +1,7 @@
 import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import { KEY_KINDS, type ListedKind } from '../../model/keys/key-kinds.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
-import type { TaintEffect } from '../../model/services.ts';
+import type { Service, TaintEffect } from '../../model/services.ts';
 import { isOfRule, isOfService, keysOn, listedKey, type Origin, splitListed } from '../../state/node-keys.ts';
 import type { Claim, Claimed, Consequence, EvaluatedNode } from './labeler.ts';
 
@@ -14,7 +14,11 @@ const SERVICES_UNKNOWN = 'it may belong to a NodeService; these have not been li
  * do not build on them; `after-rules` claims listed keys of rules, and labels and conditions that rollcall applied and
  * that are not listed.
  */
-export function leftOverKeys(keys: KeyRegistry, stage: 'before-rules' | 'after-rules'): Consequence {
+export function leftOverKeys(
+  keys: KeyRegistry,
+  stage: 'before-rules' | 'after-rules',
+  services: () => readonly Pick<Service, 'dryRun'>[] = () => [],
+): Consequence {
   return {
     name: 'left-over-keys',
     claims: (node, _wishes, claimed) => {
@@ -25,7 +29,7 @@ export function leftOverKeys(keys: KeyRegistry, stage: 'before-rules' | 'after-r
           return [];
         return claimOf(listed, origin, node, keys);
       });
-      return stage === 'after-rules' ? [...claims, ...unlisted(node, claimed, keys)] : claims;
+      return stage === 'after-rules' ? [...claims, ...unlisted(node, claimed, keys, services)] : claims;
     },
   };
 }
@@ -66,7 +70,12 @@ function reasonOf(origin: Origin): string {
  * Keys that the Node does not list, since the list was removed, and that are rollcall's all the same: labels and conditions by
  * field ownership, taints by a prefix that NodeServices alone use.
  */
-function unlisted(node: EvaluatedNode, claimed: Claimed, keys: KeyRegistry): Claim[] {
+function unlisted(
+  node: EvaluatedNode,
+  claimed: Claimed,
+  keys: KeyRegistry,
+  services: () => readonly Pick<Service, 'dryRun'>[],
+): Claim[] {
   const isOpen = (kind: ListedKind) => (key: string) =>
     !claimed.has(listedKey(kind, key)) && !keysOn(node).has(listedKey(kind, key));
   const stand = node.servicesKnown
@@ -80,10 +89,13 @@ function unlisted(node: EvaluatedNode, claimed: Claimed, keys: KeyRegistry): Cla
   const conditions = [...node.ownedConditions]
     .filter((key) => isOpen('condition')(key) && !keys.isUntouchable('condition', key))
     .map((key): Claim => ({ ...stand, kind: 'condition', key, value: '', ownership: 'shared', origin: 'service:' }));
+  // A dry run removes nothing: another client set what is below its key.
+  const isOfDryRun = (key: string) => services().some(({ dryRun }) => dryRun?.taint?.key === key);
   const taints = (node.taints ?? [])
     .filter(
       ({ key }) => key.startsWith(SERVICE_LABEL_PREFIX) && isOpen('taint')(key) && !keys.isUntouchable('taint', key),
     )
+    .filter(({ key }) => !isOfDryRun(key))
     .map(
       ({ key, effect }): Claim => ({
         ...stand,

@@ -199,6 +199,19 @@ test.each([
   ]);
 });
 
+test('a service that the Node says to be late has another message once in a while, as every other', () => {
+  const there = { type: CONDITION, status: 'False', reason: 'StartupDeadlineExceeded', message: 'tcp refused twice' };
+  const conditions = [{ ...there, lastTransitionTime: null, index: 0 }];
+  const newsOf = (textsDue: boolean) =>
+    claimsOf(
+      MIRROR,
+      { state: 'not-ready', isLate: true, reason: 'tcp did not answer within 1000 ms' },
+      { labels: { tier: 'gold' }, createdAtMs: 1000, ageMs: 4000, conditions, textsDue },
+    )[0]?.news;
+  expect(newsOf(false)).not.toHaveProperty('replacesText');
+  expect(newsOf(true)).toHaveProperty('replacesText', true);
+});
+
 test('the keys of a service stay as they are while it is unknown whether it applies to the node', () => {
   expect(claimed({ state: 'unknown', cause: 'unknown', isUndecided: true }, { tier: 'lead' })).toMatchObject([
     { stance: 'keep' },

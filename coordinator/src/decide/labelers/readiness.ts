@@ -4,7 +4,8 @@ import { KEY_KINDS } from '../../model/keys/key-kinds.ts';
 import { selects } from '../../model/label-selector.ts';
 import { publishedKeys, type Service, type ServiceTaint } from '../../model/services.ts';
 import { isOfRule, isOfService, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
-import { hasStarted, startedServices } from '../../state/started-services.ts';
+import { conditionIn } from '../../state/reporters.ts';
+import { hasStarted, startedServices, wasOpen } from '../../state/started-services.ts';
 import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
 import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
 
@@ -62,7 +63,7 @@ function claimsOf(service: Service, node: EvaluatedNode, options: ReadinessOptio
     claims.push({ ...own, ...stand, ...effect, kind: 'taint', key: taint.key, value: taint.value });
   }
   if (condition !== undefined) {
-    const stand = conditionStand(name, readiness, node);
+    const stand = conditionStand(name, condition, readiness, node);
     claims.push({ ...own, ...stand, ownership: 'shared', kind: 'condition', key: condition });
   }
   return claims;
@@ -128,7 +129,9 @@ function taintStand(
   }
   if (origin.kind === 'built-in' && !isTainted(origin, node)) return NOT_FOR_WORKSPACES;
   const isThere = node.taints?.some((each) => each.key === key) === true;
-  const withheld = state === 'not-ready' ? withheldTaint(service, node) : undefined;
+  const isUnopened =
+    state === 'unknown' && node.isNew && !readiness.isUndecided && effect !== 'NoExecute' && !wasOpen(node, service);
+  const withheld = state === 'not-ready' || isUnopened ? withheldTaint(service, node) : undefined;
   if (withheld) return { ...withheld, reason: `${reason}; ${withheld.reason}`, sinceMs, cause };
   if (effect === 'NoExecute' && state === 'not-ready' && !isSeen(cause)) {
     return {
@@ -137,6 +140,10 @@ function taintStand(
       sinceMs,
       cause,
     };
+  }
+  if (isUnopened) {
+    const why = `${reason}; the node is closed until the service is ready there for the first time`;
+    return { stance: 'present', reason: why, sinceMs, cause };
   }
   // Were it taken first, a coordinator that ends in between would have the service evaluated again.
   if (state === 'ready' && isThere && mode === 'Startup' && !hasStarted(service, startedServices(node))) {
@@ -164,8 +171,9 @@ const LATE = { reason: 'StartupDeadlineExceeded', what: 'was not ready within it
  */
 function conditionStand(
   service: string,
+  type: string,
   readiness: ServiceReadiness,
-  node: Pick<EvaluatedNode, 'createdAtMs' | 'ageMs' | 'textsDue'>,
+  node: Pick<EvaluatedNode, 'createdAtMs' | 'ageMs' | 'textsDue' | 'conditions'>,
 ): Stand & Pick<Claim, 'value' | 'news'> {
   const { state, reason, cause, isLate } = readiness;
   const stand = standOf('condition', readiness);
@@ -173,11 +181,12 @@ function conditionStand(
   if (state === 'unknown' && !isLate) return { ...stand, value: '' };
   const value = isLate || state === 'unknown' ? 'False' : statusOf(state, cause);
   const said = isLate ? LATE : SAID[value];
+  const isNewlyLate = isLate && conditionIn(node.conditions, type)?.reason !== LATE.reason;
   const news = {
     reason: said.reason,
     message: `${service} ${said.what}: ${reason}`,
     at: rfc3339(node.createdAtMs + node.ageMs),
-    ...(isLate || node.textsDue ? { replacesText: true as const } : {}),
+    ...(isNewlyLate || node.textsDue ? { replacesText: true as const } : {}),
   };
   return { ...stand, ...(isLate ? { stance: 'present' as const } : {}), value, news };
 }

@@ -117,6 +117,18 @@ describe('a service with a startup deadline', () => {
     expect(judge({ createdAtMs: 41 * SECOND }, false).isLate).toBeUndefined();
     expect(judge({ createdAtMs: 40 * SECOND }, false).isLate).toBe(true);
   });
+
+  test('that is younger than the Node is not late on it before anything was seen of it', () => {
+    const { judge, wait, late, inForce } = begun();
+    inForce.services = [{ ...DEADLINE, origin: { ...origin, createdAtMs: 100 * SECOND } }];
+    wait(100 * SECOND);
+    const unchecked = { services: new Map(), pods: [], podsKnown: () => false };
+    expect(judge(unchecked)).toMatchObject({ state: 'unknown', reason: expect.stringContaining('not been listed') });
+    expect(judge(unchecked).isLate).toBeUndefined();
+    expect(late).toEqual([]);
+    expect(wait(60 * SECOND)).toEqual(['n']);
+    expect(judge({}, false).isLate).toBe(true);
+  });
 });
 
 describe('a service that an agent no longer sees', () => {
@@ -220,6 +232,15 @@ describe('a service that comes and goes', () => {
     expect(wait(2 * SECOND)).toEqual(['n']);
     expect(wait(0)).toEqual([]);
     expect(judge({})).toMatchObject({ state: 'ready' });
+    expect(tracker.heldCount).toBe(0);
+  });
+
+  test('is not counted in a dry run, which no alert is about', () => {
+    const { fall, judge, tracker } = tracked([
+      { ...WS_DAEMON_SERVICE, publish: {}, dryRun: WS_DAEMON_SERVICE.publish },
+    ]);
+    fall(4);
+    expect(judge({})).toMatchObject({ state: 'not-ready', cause: 'damping' });
     expect(tracker.heldCount).toBe(0);
   });
 

@@ -76,6 +76,8 @@ const FIRST_AGENT_MS = 60_000;
 type Memory = {
   /** Its startup deadline is over. */
   isLate?: boolean;
+  /** Of a dry run, which is not counted. */
+  isDryRun?: boolean;
   /** The last state by the evidence; `undefined` before the first. */
   ready: boolean | undefined;
   damping: Damping;
@@ -181,6 +183,7 @@ export class ReadinessTracker {
       memories.set(service.name, memory);
       if (shown.isLate && !memory.isLate) late.push(service);
       memory.isLate = shown.isLate === true;
+      memory.isDryRun = service.dryRun !== undefined;
       if (left < Number.POSITIVE_INFINITY) this.#deadlines.set(memory, { record, endMs: nowMs + left });
       else this.#deadlines.delete(memory);
       if (!shown.damping || this.#held.has(memory)) continue;
@@ -220,12 +223,9 @@ export class ReadinessTracker {
     return released;
   }
 
-  /** How many services are held back. */
+  /** How many services are held back, dry runs apart. */
   get heldCount(): number {
-    return this.#held
-      .values()
-      .filter(({ ended }) => !ended)
-      .toArray().length;
+    return [...this.#held].filter(([{ isDryRun }, { ended }]) => !ended && !isDryRun).length;
   }
 
   #judgeBy(
@@ -262,9 +262,11 @@ function leftMs(
   { wallMs }: Moment,
   started: ReadonlyMap<string, string>,
 ): number {
-  const { startupDeadlineMs } = service;
+  const { startupDeadlineMs, origin } = service;
   if (startupDeadlineMs === undefined || wasReady(service, started)) return Number.POSITIVE_INFINITY;
-  return createdAtMs + startupDeadlineMs - wallMs;
+  // Before the service was there, it could not start.
+  const sinceMs = origin.kind === 'object' ? Math.max(createdAtMs, origin.createdAtMs) : createdAtMs;
+  return sinceMs + startupDeadlineMs - wallMs;
 }
 
 /** A service that was not judged in this term yet was ready before if the Node shows it. */
