@@ -257,6 +257,7 @@ export async function createReplica(context: ReplicaContext) {
       poolLabelSets: fleet.poolLabelSets,
       reserved: reservedOfPools,
       holds,
+      problemOfService: (service) => watches.problemOf(service),
       problemOfHold,
     }),
     holds,

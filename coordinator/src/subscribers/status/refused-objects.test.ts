@@ -18,6 +18,7 @@ function refusedOf(given: Partial<RefusedObjectsSource>, ...sets: ReturnType<typ
     poolLabelSets,
     reserved: { keys: registryOf({ watchedServices: [], poolLabels: [] }), domains: [], allowedPrefixes: [] },
     holds: { objects: () => [] },
+    problemOfService: () => undefined,
     problemOfHold: () => undefined,
     ...given,
   })();
@@ -36,6 +37,16 @@ test('a NodeService is listed with why it is refused', () => {
     refusalOf: () => refusal,
   } as unknown as RefusedObjectsSource['serviceRegistry'];
   expect(refusedOf({ serviceRegistry })).toEqual([{ kind: 'NodeService', name: 'mirror', ...refusal }]);
+});
+
+test('a NodeService is listed where what it depends on cannot be watched', () => {
+  const serviceRegistry = {
+    objects: () => [{ name: 'mirror', service: {} }],
+    refusalOf: () => undefined,
+  } as unknown as RefusedObjectsSource['serviceRegistry'];
+  expect(refusedOf({ serviceRegistry, problemOfService: () => 'no right' })).toEqual([
+    { kind: 'NodeService', name: 'mirror', reason: 'NotPermitted', message: 'no right' },
+  ]);
 });
 
 test('an object of a pool is listed where a key is refused, or the pool has an older one', () => {

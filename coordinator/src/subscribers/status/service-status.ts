@@ -48,7 +48,7 @@ export function serviceStatus(facts: ServiceFacts): ServiceStatus {
   const count = before?.count ?? facts.count;
   const { ready, 'not-ready': notReady, unknown } = refusal ? { ready: 0, 'not-ready': 0, unknown: 0 } : count;
   const selected = ready + notReady + unknown;
-  const verdict = inForce(facts);
+  const verdict = serviceInForce(facts);
   const nodes = refusal ? notInForce(verdict) : (before?.verdict ?? nodesReady(facts));
   return {
     observedGeneration: object.generation,
@@ -85,7 +85,11 @@ function keysOf({ label, taint, condition }: Publication): PublishedKey[] {
 }
 
 /** Whether the service is in force: deployment tools wait for it. */
-function inForce({ object, refusal, problem }: ServiceFacts): StatusVerdict {
+export function serviceInForce({
+  object,
+  refusal,
+  problem,
+}: Pick<ServiceFacts, 'object' | 'refusal' | 'problem'>): StatusVerdict {
   if (refusal) return { status: 'False', ...refusal };
   if (problem !== undefined) return { status: 'False', reason: 'NotPermitted', message: problem };
   if (object.service.dryRun)
