@@ -114,6 +114,13 @@ describe('of nodes that were open, a taint closes', () => {
     expect(turn({ of: ['n0'] })).toEqual(['n0']);
   });
 
+  test('those among the younger ones that are older than the time since which the service is in force', () => {
+    const { origin, ...others } = serviceWith(1);
+    const since = (inForceSinceMs: number) => ({ ...others, origin: { ...origin, inForceSinceMs } }) as Service;
+    const young = { y0: { createdAtMs: 2000 }, y1: { createdAtMs: 3000 }, y2: { createdAtMs: 4000 } };
+    expect(stage(0, since(3000), young).turn()).toEqual(['y0', 'y2']);
+    expect(stage(0, since(Number.POSITIVE_INFINITY), young).turn()).toEqual(['y0']);
+  });
   test('none of the younger ones, which are closed until the service was ready there, and have a budget then', () => {
     const note = { 'rollcall.dev/services-started': '{"node":"u","services":{"a":"service"}}' };
     const young = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`y${at}`, { createdAtMs: CREATED_MS + 1 }]));

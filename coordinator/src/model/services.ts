@@ -205,7 +205,7 @@ export type TaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
 /** Which keys of a built-in service show whether it is ready; all keys of a NodeService do. */
 export type ReadinessGate = 'label' | 'taint' | 'both';
 
-/** The origin of a service: built in, or a NodeService. */
+/** The origin of a service: built in, or a NodeService. `inForceSinceMs`: set if it came into force after its creation. */
 type ServiceOrigin =
   | {
       kind: 'built-in';
@@ -213,7 +213,7 @@ type ServiceOrigin =
       /** Only nodes with one of these labels, whatever its value, get the taint. */
       taintedNodes: readonly string[];
     }
-  | { kind: 'object'; uid: string; generation: number; createdAtMs: number };
+  | { kind: 'object'; uid: string; generation: number; createdAtMs: number; inForceSinceMs?: number };
 
 export type GitpodOptions = {
   gitpod: boolean;

@@ -64,7 +64,7 @@ export function wasOpen(node: Noted & { createdAtMs: number }, service: Service)
 
 /** Creation times have seconds. */
 function isYounger({ createdAtMs }: { createdAtMs: number }, { origin }: Service): boolean {
-  return origin.kind === 'object' && createdAtMs > origin.createdAtMs;
+  return origin.kind === 'object' && createdAtMs > (origin.inForceSinceMs ?? origin.createdAtMs);
 }
 
 /** Whether a service was ready on the node once, by what the Node records. */

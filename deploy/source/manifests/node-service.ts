@@ -35,6 +35,10 @@ const status = objectStatus({
       },
     },
   },
+  inForceSince: text(
+    'Time since which the service has been in force. Nodes that are younger have its taint from birth; older ones count in maxUnavailable. Not there while it is refused or a dry run.',
+    { format: 'date-time' },
+  ),
   conditions: conditions({
     type: 'NodesReady',
     says: 'the service is ready on every node on which it belongs; the message names the commonest reason, and a node.',

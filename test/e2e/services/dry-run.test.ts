@@ -1,7 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEFAULT_SERVICE_PREFIXES } from '../../../deploy/source/manifests/settings.ts';
 import type { ApiClient } from '../../control-plane/api-client.ts';
-import { createNode, createPod, setPodReady } from '../../control-plane/cluster.ts';
+import { createNode, createPod, type NodeObject, setPodReady } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedRig, startEmbeddedRig } from '../../rig/embedded-rig.ts';
 import { runPlugin } from '../../rig/run-plugin.ts';
@@ -12,6 +13,7 @@ const PREFIXES = [...DEFAULT_SERVICE_PREFIXES, 'example.com/'];
 const KEY = 'example.com/driver';
 const TAINT = { key: 'readiness.k8s.io/driver', effect: 'NoSchedule' } as const;
 const CHECKS = [{ name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { app: 'driver' } } } }];
+const FAILING = [{ name: 'pod', pods: { namespace: 'default', selector: { matchLabels: { app: 'nothing' } } } }];
 const PUBLISH = { label: KEY, taint: { ...TAINT, maxUnavailable: '100%' }, condition: KEY };
 
 let embedded: EmbeddedRig;
@@ -119,4 +121,55 @@ test('what a service published goes when it becomes a dry run, and deleting it t
     (await api.get('/api/v1/nodes/bare')).metadata.annotations?.['rollcall.dev/services-started'];
   await waitFor('the last trace of it to be gone', async () => (await started()) === undefined || undefined);
   expect(await keysOf('bare')).toEqual({ ...NOTHING, label: 'true' });
+});
+
+test('nodes that are older than the end of a dry run count in the budget of its taint, under every leader', async () => {
+  const { rig } = embedded;
+  const batch = { batch: 'late' };
+  const taint = { key: 'readiness.k8s.io/late', effect: 'NoSchedule', maxUnavailable: 1 };
+  const tainted = async () => {
+    const nodes = await api.list<NodeObject>('/api/v1/nodes');
+    return nodes
+      .filter(({ spec }) => spec.taints?.some(({ key }) => key === taint.key))
+      .map((each) => each.metadata.name);
+  };
+  const stays = async (count: number) => {
+    await waitFor(`${count} nodes with the taint`, async () => (await tainted()).length === count || undefined);
+    await pause(2000);
+    expect(await tainted()).toHaveLength(count);
+  };
+  const setDryRun = (dryRun: true | null) => api.patch(`${NODE_SERVICES}/late`, { spec: { dryRun } });
+  const endLeader = async () => rig.endCoordinator(await rig.leader(), 'SIGTERM');
+  const startLeader = async () => {
+    await rig.addCoordinator();
+    await rig.leader();
+  };
+  await create('late', { dryRun: true, nodeSelector: { matchLabels: batch }, checks: FAILING, publish: { taint } });
+  await until('late', /^True DryRun/);
+  // Creation times have seconds.
+  await pause(1100);
+  for (const name of ['late-1', 'late-2', 'late-3']) await createNode(api, name, { labels: batch });
+  await untilReady('late', '0/3');
+
+  await setDryRun(null);
+  await stays(1);
+  await pause(1100);
+  await createNode(api, 'late-4', { labels: batch });
+  await stays(2);
+  expect(await tainted()).toContain('late-4');
+  await endLeader();
+  await startLeader();
+  await stays(2);
+
+  // No leader sees the next one end, nor the node that comes after it.
+  await setDryRun(true);
+  await until('late', /^True DryRun/);
+  await stays(0);
+  await endLeader();
+  await setDryRun(null);
+  await pause(1100);
+  await createNode(api, 'late-5', { labels: batch });
+  await startLeader();
+  await stays(1);
+  await until('late', /^True InForce/);
 });

@@ -80,3 +80,13 @@ test.each([
   const checks = [{ name: 'port', tcp: { port: 1 } }];
   expect(observeNodeService({ metadata, spec: { checks, ...spec } }).unknownField).toBe(field);
 });
+
+test.each([
+  ['was not read yet', { conditions: [] }, {}],
+  ['is in force since its creation', { observedGeneration: 2, inForceSince: '1970-01-01T00:00:01Z' }, {}],
+  ['came into force later', { observedGeneration: 2, inForceSince: '1970-01-01T00:00:09Z' }, { inForceSinceMs: 9000 }],
+  ['is not in force', { observedGeneration: 2 }, { inForceSinceMs: Number.POSITIVE_INFINITY }],
+  ['has no such time', { observedGeneration: 2, inForceSince: 'noon' }, { inForceSinceMs: Number.POSITIVE_INFINITY }],
+])('nodes are younger than one that %s by its status', (_, status, since) => {
+  expect(observeNodeService({ metadata, spec: {}, status }).service.origin).toEqual({ ...origin, ...since });
+});

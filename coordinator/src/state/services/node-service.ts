@@ -34,6 +34,7 @@ export function observeNodeService({ metadata, spec = {}, status }: NodeService)
   const unknown = problemIn(NODE_SERVICE_SPEC, spec, 'spec');
   const { checks = [], publish, dryRun = false, ...read } = readBy(NODE_SERVICE_SPEC, spec) as Spec;
   const publication = publish ? readPublication(publish) : { label: `${SERVICE_LABEL_PREFIX}${name}` };
+  const sinceMs = inForceSinceMs({ createdAtMs, status });
   const service: Service = {
     name,
     ...read,
@@ -41,9 +42,29 @@ export function observeNodeService({ metadata, spec = {}, status }: NodeService)
     checks: unknown === undefined ? readChecks(name, checks) : [],
     publish: dryRun ? {} : publication,
     ...(dryRun ? { dryRun: publication } : {}),
-    origin: { kind: 'object', uid, generation, createdAtMs },
+    origin: {
+      kind: 'object',
+      uid,
+      generation,
+      createdAtMs,
+      ...(sinceMs === createdAtMs ? {} : { inForceSinceMs: sinceMs }),
+    },
   };
   return { uid, name, generation, createdAtMs, service, unknownField: unknown, status };
+}
+
+/**
+ * When a NodeService came into force, by its status: what closes a node is no older. Without a status, at its creation;
+ * infinite while the status says that it is refused or a dry run.
+ */
+export function inForceSinceMs({ createdAtMs, status }: Pick<ObservedNodeService, 'createdAtMs' | 'status'>): number {
+  const { observedGeneration, inForceSince } = (status ?? {}) as {
+    observedGeneration?: unknown;
+    inForceSince?: unknown;
+  };
+  if (observedGeneration === undefined) return createdAtMs;
+  const sinceMs = typeof inForceSince === 'string' ? Date.parse(inForceSince) : Number.NaN;
+  return Number.isNaN(sinceMs) ? Number.POSITIVE_INFINITY : sinceMs;
 }
 
 function readPublication({ label, taint, condition }: Publication): Publication {

@@ -230,12 +230,8 @@ export class ServiceRegistry {
 }
 
 /** Returns a changed object with the age of the one before, by which it has its keys, and its uid. */
-function inPlaceOf({ uid, createdAtMs }: ObservedNodeService, next: ObservedNodeService): ObservedNodeService {
-  const { generation } = next;
-  return {
-    ...next,
-    uid,
-    createdAtMs,
-    service: { ...next.service, origin: { kind: 'object', uid, generation, createdAtMs } },
-  };
+function inPlaceOf(before: ObservedNodeService, next: ObservedNodeService): ObservedNodeService {
+  const { uid, createdAtMs, service } = before;
+  const origin = { ...service.origin, generation: next.generation };
+  return { ...next, uid, createdAtMs, service: { ...next.service, origin } };
 }

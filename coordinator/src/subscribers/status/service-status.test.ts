@@ -7,9 +7,15 @@ const UNHEARD = { ready: 1, 'not-ready': 0, unknown: 1 };
 const TAINT = { key: 'example.com/no-a', value: '', effect: 'NoSchedule' } as const;
 const NOW = '2026-01-01T00:00:00Z';
 
-function statusOf(change: Partial<ServiceFacts>, before?: ServiceStatus, generation = 1): ServiceStatus {
+function statusOf(
+  change: Partial<ServiceFacts>,
+  before?: ServiceStatus,
+  generation = 1,
+  isDryRun = false,
+): ServiceStatus {
   const publish = { label: 'example.com/a', taint: TAINT, condition: 'example.com/A' };
-  const object = { name: 'a', uid: 'u', generation, status: before, service: { publish } } as ObservedNodeService;
+  const service = isDryRun ? { publish: {}, dryRun: publish } : { publish };
+  const object = { name: 'a', uid: 'u', generation, createdAtMs: 0, status: before, service } as ObservedNodeService;
   const given = { refusal: undefined, problem: undefined, isTakingOver: false };
   return serviceStatus({ object, count: COUNTED, now: NOW, ...given, ...change });
 }
@@ -73,7 +79,12 @@ test.each([
   [{ ready: 2, 'not-ready': 1, unknown: 1 }, 'False', 'NodesNotReady', 'Ready on 2 of 4 nodes'],
   [{ ready: 2, 'not-ready': 0, unknown: 1 }, 'Unknown', 'NodesUnknown', 'Ready on 2 of 3 nodes'],
   [{ ready: 2, 'not-ready': 0, unknown: 0 }, 'True', 'AllNodesReady', 'Ready on 2 of 2 nodes'],
-  [{ ready: 0, 'not-ready': 0, unknown: 0 }, 'Unknown', 'NoNodes', 'The nodeSelector selects no node'],
+  [
+    { ready: 0, 'not-ready': 0, unknown: 0 },
+    'Unknown',
+    'NoNodes',
+    'The nodeSelector selects no node',
+  ],
 ])('of %j all nodes are ready: %s', (count, status, reason, message) => {
   const { nodes, ready, conditions } = statusOf({ count });
   const { 'not-ready': notReady, ...counts } = count;
@@ -125,3 +136,19 @@ test.each([{ ready: '2' }, { notReady: undefined }, { unknown: null }])(
     expect(statusOf({ isTakingOver: true, count: UNHEARD }, before)).toMatchObject({ nodes: { ready: 1, unknown: 1 } });
   },
 );
+
+test('a service is in force since its creation, or since it was refused or a dry run the last time', () => {
+  const CREATED = '1970-01-01T00:00:00Z';
+  const first = statusOf({});
+  expect(first.inForceSince).toBe(CREATED);
+  expect(statusOf({ now: 'later' }, first).inForceSince).toBe(CREATED);
+  expect(statusOf({ problem: 'm', now: 'later' }, first).inForceSince).toBe(CREATED);
+  const refused = statusOf({ refusal: { reason: 'KeyTaken', message: 'm' } }, first);
+  const dryRun = statusOf({}, first, 2, true);
+  for (const before of [refused, dryRun]) {
+    expect(before).not.toHaveProperty('inForceSince');
+    const after = statusOf({ isTakingOver: true }, before, 3);
+    expect(after.inForceSince).toBe(NOW);
+    expect(statusOf({ now: 'later' }, after, 3).inForceSince).toBe(NOW);
+  }
+});

@@ -1,7 +1,8 @@
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import type { CommonReason, ServiceCount } from '../../decide/service-tally.ts';
 import { type Publication, withoutDryRun } from '../../model/services.ts';
 import type { Refusal } from '../../state/services/budgets.ts';
-import type { ObservedNodeService } from '../../state/services/node-service.ts';
+import { inForceSinceMs, type ObservedNodeService } from '../../state/services/node-service.ts';
 import {
   conditionsOf,
   NOT_IN_FORCE,
@@ -18,6 +19,8 @@ export type ServiceStatus = {
   /** Ready nodes of those selected, such as `3/5`. */
   ready: string;
   published: PublishedKey[];
+  /** RFC 3339. Not there while it is refused or a dry run. */
+  inForceSince?: string;
   conditions: ObjectCondition<'NodesReady'>[];
 };
 
@@ -55,8 +58,15 @@ export function serviceStatus(facts: ServiceFacts): ServiceStatus {
     nodes: { selected, ready, notReady, unknown },
     ready: `${ready}/${selected}`,
     published: keysOf(withoutDryRun(object.service).publish),
+    ...(refusal || object.service.dryRun ? {} : { inForceSince: inForceSince(facts) }),
     conditions: conditionsOf(verdict, { NodesReady: nodes }, facts),
   };
+}
+
+/** Nodes that were there before count in the budget of its taint. */
+function inForceSince({ object, now }: ServiceFacts): string {
+  const sinceMs = inForceSinceMs(object);
+  return Number.isFinite(sinceMs) ? rfc3339(sinceMs) : now;
 }
 
 /** What a predecessor found of the object as it is now, while nothing is known to be otherwise: a take-over alone is no news. */

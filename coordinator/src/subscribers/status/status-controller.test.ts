@@ -164,6 +164,15 @@ describe('a status', () => {
     expect(written).toEqual(['a']);
   });
 
+  test('loses what it has no more', async () => {
+    const { controller, requests } = started(['a'], {
+      statuses: { a: { old: 1, kept: 1 } },
+      look: () => ({ kept: 1 }),
+    });
+    await controller.tick();
+    expect(requests[0]?.body).toEqual({ metadata: { uid: 'a' }, status: { old: null, kept: 1 } });
+  });
+
   test('is not written, nor looked at, while another replica may write', async () => {
     const rig = started(['a']);
     rig.remainingMs = 0;

@@ -143,7 +143,7 @@ export class StatusController<T extends KeptObject, S extends object> {
         method: 'PATCH',
         path: path(object),
         query: { fieldManager: FIELD_MANAGER },
-        body: { metadata: { uid }, status },
+        body: { metadata: { uid }, status: { ...removed(object.status, status), ...status } },
         contentType: 'application/merge-patch+json',
         timeoutMs: TIMEOUT_MS,
       });
@@ -172,6 +172,12 @@ export class StatusController<T extends KeptObject, S extends object> {
     this.#told.set(object.uid, about);
     if (news && !isDeepStrictEqual(before, about) && (wasTold || !isAllClear)) writes.record(news);
   }
+}
+
+/** How a merge patch removes what a status has no more. */
+function removed(before: unknown, status: object): Record<string, null> {
+  const gone = Object.keys(before ?? {}).filter((field) => !Object.hasOwn(status, field));
+  return Object.fromEntries(gone.map((field) => [field, null]));
 }
 
 /** Returns the Event for an object that is not in force, one for each reason, and one when it is in force again. */

@@ -45,7 +45,7 @@ const publish = {
         ),
         maxUnavailable: {
           description:
-            'How many of the nodes that were open for the service its taint may close at a time: a number from 1, or a percentage of them from 1% to 100%, rounded down, but at least one node. Open were nodes that are older than the NodeService, and those on which the service was ready once; a younger node has the taint until the service is ready there for the first time. The other nodes wait, and are named in the status. It bounds evictions by readiness as well.',
+            'How many of the nodes that were open for the service its taint may close at a time: a number from 1, or a percentage of them from 1% to 100%, rounded down, but at least one node. Open were nodes that are older than status.inForceSince, and those on which the service was ready once; a younger node has the taint until the service is ready there for the first time. The other nodes wait, and are named in the status. It bounds evictions by readiness as well.',
           anyOf: [{ type: 'integer' }, { type: 'string' }],
           'x-kubernetes-int-or-string': true,
           default: '20%',
