@@ -18,7 +18,8 @@ export function inForce(world: Claims): NodeServiceObject[] {
   const accepted: NodeServiceObject[] = [];
   const others = new Set([...world.services.values()].toSorted(byAge));
   for (const object of others) {
-    const isWrong = object.spec.unknownField || !idsOf(object.spec).every(isAllowed);
+    const { dryRun, publish, unknownField } = object.spec;
+    const isWrong = unknownField || !idsOf({ publish: dryRun ?? publish }).every(isAllowed);
     const probes = [...accepted, object].reduce((sum, { spec }) => sum + probesPerSecond(spec.checks), BUILT_IN);
     const isTaken = () => idsOf(object.spec).some((id) => ownerOf(world, id, others)?.object !== object);
     if (isWrong || probes > PROBES_PER_SECOND || isTaken()) others.delete(object);

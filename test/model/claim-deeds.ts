@@ -19,8 +19,8 @@ export const CLAIM_DEEDS: Readonly<Record<string, Deed>> = {
   'a NodeService comes to want a shared label, or another': deed((target) => {
     const { world, pick, random } = target;
     const name = pick(['x', 'y'] as const);
-    const { checks, publish } = world.services.get(name)?.spec ?? drawSpec(name, target);
-    const { label: _label, ...others } = publish;
+    const { checks, publish, dryRun } = world.services.get(name)?.spec ?? drawSpec(name, target);
+    const { label: _label, ...others } = dryRun ?? publish;
     const isOther = random() < 0.3 && Object.keys(others).length > 0;
     world.serviceWrites.set(name, { checks, publish: isOther ? others : { ...others, label: labelOf(name) } });
   }),

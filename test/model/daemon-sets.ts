@@ -35,10 +35,11 @@ export class DaemonSets {
   /** Whether Nodes wait for them. */
   isOn = false;
 
-  /** Nodes wait for DaemonSets, of which there is one. */
+  /** Nodes wait for DaemonSets, of which there are two. */
   begin(): void {
     this.isOn = true;
     this.set('d', { tolerates: 'everything' });
+    this.set('e', { tolerates: 'the gate' });
   }
 
   get names(): string[] {
@@ -74,6 +75,12 @@ export class DaemonSets {
     this.#pods.set(id, pod);
     this.#world.heard('onDemand', node);
     this.#tell('daemonPods', observedPod(pod));
+  }
+
+  /** Pods come to a new Node, and are not Ready but for those of these DaemonSets. */
+  bind(truth: NodeTruth, ready: readonly string[]): void {
+    if (this.#world.truths.get(truth.name) !== truth) return;
+    for (const name of this.names) this.setPod(name, truth.name, ready.includes(name));
   }
 
   #removePod(id: string): void {

@@ -48,12 +48,20 @@ export const GATE_DEEDS: Readonly<Record<string, Deed>> = {
   'a DaemonSet goes': deed(({ world, pick }) =>
     ofDaemons(world, (name) => world.daemonSets.set(name, undefined), pick),
   ),
-  'a gated node joins': deed(({ world, truth, random }) => {
-    world.deleteNode(truth);
+  'a gated node joins': deed(({ world, truth, random, pick }) => {
+    // Pods of the machine before may stay for a while.
+    const doPodsStay = pick([true, false]);
+    if (doPodsStay) world.deleteMachine(truth);
+    else world.deleteNode(truth);
     world.later(1000, () => {
       if (world.truths.has(truth.name)) return;
       const next = world.createNode(truth.name, 'a', truth.forWorkspaces);
-      world.later(random() * 20_000, () => world.populate(next));
+      if (doPodsStay) next.pods = truth.pods;
+      // Pods are there before they are Ready, and become so one after the other.
+      const readyMs = random() * 20_000;
+      world.later(readyMs / 3, () => world.daemonSets.bind(next, []));
+      world.later(readyMs / 2, () => world.daemonSets.bind(next, [pick(['d', 'e'])]));
+      world.later(readyMs, () => world.populate(next));
     });
   }),
 };

@@ -29,8 +29,13 @@ export class NodeServiceWrites {
       const before = services.get(name);
       const { uid = this.#world.unique('service'), generation = 0 } = before ?? {};
       // Of objects the API server keeps seconds.
-      const createdAtMs = before?.createdAtMs ?? Math.floor(clock.now() / 1000) * 1000;
-      const object = { ...before, name, uid, generation: generation + 1, createdAtMs, spec };
+      const secondMs = Math.floor(clock.now() / 1000) * 1000;
+      const createdAtMs = before?.createdAtMs ?? secondMs;
+      const isEnd = before?.spec.dryRun && !spec.dryRun;
+      const object: NodeServiceObject = {
+        ...{ ...before, name, uid, generation: generation + 1, createdAtMs, spec },
+        ...(isEnd ? { inForceSinceMs: secondMs } : {}),
+      };
       services.set(name, object);
       this.#tell(object, false);
     });

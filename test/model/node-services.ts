@@ -1,4 +1,5 @@
 import { SEEN_KINDS } from '@rollcall/common/checks/check-kinds.ts';
+import { rfc3339 } from '@rollcall/common/rfc3339.ts';
 import { PROBED_KINDS, probeOf } from '@rollcall/coordinator/decide/readiness/probes.test-fixtures.ts';
 import type { Service } from '@rollcall/coordinator/model/services.ts';
 import { type ObservedNodeService, observeNodeService } from '@rollcall/coordinator/state/services/node-service.ts';
@@ -38,7 +39,10 @@ export type NodeServiceSpec = {
   pool?: string;
   /** Judged until it is ready on a node for the first time. */
   startup?: true;
+  /** Nothing in a dry run. */
   publish: Service['publish'];
+  /** In a dry run, what is written as `publish`. */
+  dryRun?: Service['publish'];
   /** It has a field that no version knows. */
   unknownField?: true;
 };
@@ -49,6 +53,8 @@ export type NodeServiceObject = {
   uid: string;
   generation: number;
   createdAtMs: number;
+  /** When its last dry run ended, as its status has it. */
+  inForceSinceMs?: number;
   spec: NodeServiceSpec;
 };
 
@@ -78,8 +84,18 @@ export function conditionOf(name: string): string {
   return `svc.example/${name.toUpperCase()}`;
 }
 
-/** The keys that a NodeService names. */
-export function idsOf({ publish: { label, taint, condition } }: NodeServiceSpec): string[] {
+/** The same spec with this as what is written as `publish`. */
+export function publishing({ dryRun, ...spec }: NodeServiceSpec, publish: Service['publish']): NodeServiceSpec {
+  return dryRun ? { ...spec, publish: {}, dryRun: publish } : { ...spec, publish };
+}
+
+/** The same spec, as a dry run, or in force where it is one. */
+export function turned({ dryRun, ...spec }: NodeServiceSpec): NodeServiceSpec {
+  return dryRun ? { ...spec, publish: dryRun } : { ...spec, publish: {}, dryRun: spec.publish };
+}
+
+/** The keys that a NodeService asks for: none in a dry run. */
+export function idsOf({ publish: { label, taint, condition } }: Pick<NodeServiceSpec, 'publish'>): string[] {
   return [
     ...(label === undefined ? [] : [`label:${label}`]),
     ...(taint ? [`taint:${taint.key}`] : []),
@@ -105,7 +121,7 @@ export function checkId(name: string, { port, probe = 'tcp', pods, isFast, newer
 }
 
 /** The object as a watch shows it. */
-export function observed({ name, spec, ...object }: NodeServiceObject): ObservedNodeService {
+export function observed({ name, spec, inForceSinceMs, ...object }: NodeServiceObject): ObservedNodeService {
   const { pods, port, probe = 'tcp', isFast, newerThan, offered, device, hasGrace } = spec.checks;
   const grace = hasGrace ? { grace: `${GRACE_MS / 1000}s` } : {};
   return observeNodeService({
@@ -133,9 +149,13 @@ export function observed({ name, spec, ...object }: NodeServiceObject): Observed
         ...(device === undefined ? [] : [{ name: 'device', device: { name: device } }]),
       ],
       ...(spec.startup ? { mode: 'Startup' } : {}),
-      publish: spec.publish,
+      publish: spec.dryRun ?? spec.publish,
+      ...(spec.dryRun ? { dryRun: true } : {}),
       ...(spec.unknownField ? { unheardOf: true } : {}),
     },
+    ...(inForceSinceMs === undefined
+      ? {}
+      : { status: { observedGeneration: object.generation, inForceSince: rfc3339(inForceSinceMs) } }),
   });
 }
 

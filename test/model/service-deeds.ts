@@ -9,7 +9,9 @@ import {
   type NodeServiceObject,
   PORTS,
   PUBLISHED_IDS,
+  publishing,
   taintOf,
+  turned,
 } from './node-services.ts';
 import {
   claim,
@@ -41,12 +43,16 @@ export const SERVICE_DEEDS: Readonly<Record<string, Deed>> = {
     const { unknownField: _field, ...understood } = object.spec;
     const edits = [
       { ...object.spec, checks: drawn.checks },
-      { ...object.spec, publish: drawn.publish },
+      publishing(object.spec, drawn.publish),
       object.spec.pool === undefined ? { ...object.spec, pool: 'a' } : everywhere,
       object.spec.startup ? continuous : { ...object.spec, startup: true as const },
       object.spec.unknownField ? understood : { ...object.spec, unknownField: true as const },
     ];
     target.world.serviceWrites.set(object.name, target.pick(edits));
+  }),
+  'a dry run of a NodeService begins or ends': deed((target) => {
+    const object = written(target);
+    if (object) target.world.serviceWrites.set(object.name, turned(object.spec));
   }),
   'a NodeService is deleted': deed((target) => {
     const object = written(target);

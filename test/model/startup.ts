@@ -19,9 +19,12 @@ export function startedOn(object: Node): string[] {
   return node === object.metadata.uid ? Object.values(services) : [];
 }
 
-/** Whether a node came after the NodeService: its taint is there from birth until the service is ready. */
-export function isYounger({ metadata }: Node, { createdAtMs }: NodeServiceObject): boolean {
-  return Date.parse(metadata.creationTimestamp ?? '') > createdAtMs;
+/** Whether a node came after the NodeService, or after its dry run: its taint is there from birth until it is ready. */
+export function isYounger(
+  { metadata }: Node,
+  { createdAtMs, inForceSinceMs = createdAtMs }: NodeServiceObject,
+): boolean {
+  return Date.parse(metadata.creationTimestamp ?? '') > inForceSinceMs;
 }
 
 /** §10: remembered on the Node by uid of the object as long as the object exists, whatever becomes of it meanwhile. */
@@ -33,7 +36,7 @@ export function wantStarted(
   const accepted = new Set(inForce(world));
   const evaluated = services.map((service) => ({
     service,
-    verdict: accepted.has(service) && verdicts.get(service.name),
+    verdict: accepted.has(service) && !service.spec.dryRun && verdicts.get(service.name),
   }));
   const listed = evaluated.filter(({ service, verdict }) => truth.started.has(service.uid) || verdict === 'ready');
   const fresh = evaluated.filter(({ service }) => !truth.started.has(service.uid));
