@@ -197,7 +197,7 @@ describe('a proposed service', () => {
     addNode('a');
     const nodeSelector = { matchLabels: { tier: 'none' } };
     expect((await ask([service('new', { nodeSelector, checks: [DRIVER] })])).notes).toEqual([
-      'The nodeSelector of new selects no node',
+      'The nodeSelector of new selects no node: no node meets tier=none, the nodes have tier = 1',
     ]);
   });
 

@@ -20,6 +20,7 @@ import { type ObservedNodeService, observeNodeService } from '../state/services/
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
 import { labelsMissedBy } from '../subscribers/eviction/misplaced-pods.ts';
 import type { NodeQueries } from './console/node-queries.ts';
+import { whySelectsNone } from './console/selects-none.ts';
 
 const READ_TIMEOUT_MS = 5000;
 /** Each takes a request. */
@@ -67,8 +68,12 @@ export async function diff(
   const whatIf = new WhatIf(labelerOptions, proposal, momentOf(clock));
   const names = queries.names();
   const nodes: DiffedNode[] = [];
+  const labels = () => queries.fleet.nodes().map((node) => node.labels);
   const outlooks = new Map(
-    services.flatMap(({ name }) => (proposed.refusals.has(name) ? [] : [[name, new Outlook(name)]])),
+    services.flatMap(({ name, service }) => {
+      const whyNone = () => whySelectsNone(service.nodeSelector, labels());
+      return proposed.refusals.has(name) ? [] : [[name, new Outlook(name, whyNone)]];
+    }),
   );
   for (const name of names) {
     const decision = queries.decide(name);
@@ -102,12 +107,15 @@ function keysOf(config: CoordinatorConfig, services: readonly ServiceKeys[]): Ke
 /** What cannot be said yet of a proposed service: no agent has made its checks, or what they need is not watched. */
 class Outlook {
   readonly #service: string;
+  readonly #whyNone: () => string | undefined;
   #selected = 0;
   #unknown = 0;
   #example: { node: string; reason: string } | undefined;
 
-  constructor(service: string) {
+  /** `whyNone`: why it selects no node, if it selects none. */
+  constructor(service: string, whyNone: () => string | undefined) {
     this.#service = service;
+    this.#whyNone = whyNone;
   }
 
   /** `readiness`: absent on a node that the service does not select. */
@@ -120,7 +128,8 @@ class Outlook {
   }
 
   note(): string | undefined {
-    if (this.#selected === 0) return `The nodeSelector of ${this.#service} selects no node`;
+    if (this.#selected === 0)
+      return `The nodeSelector of ${this.#service} selects no node: ${this.#whyNone() ?? 'they are not counted yet'}`;
     if (!this.#example) return undefined;
     const { node, reason } = this.#example;
     const where = `${this.#unknown} of ${this.#selected} nodes`;

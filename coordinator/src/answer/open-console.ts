@@ -101,7 +101,10 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
       const items = plannedNodes(nodes, notes);
       return { head: { replica: replica() }, list: 'nodes', items, tail: () => notes.document() };
     },
-    services: () => ({ replica: replica(), services: serviceDocuments(serviceRegistry, evaluator.tally) }),
+    services: () => {
+      const labels = () => nodes.fleet.nodes().map((node) => node.labels);
+      return { replica: replica(), services: serviceDocuments(serviceRegistry, evaluator.tally, labels) };
+    },
     audit: () => ({ head: { replica: replica(), ...ledger.summary() }, list: 'entries', items: ledger.entries() }),
     rules: (label) =>
       rulesDocument({

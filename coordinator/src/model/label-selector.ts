@@ -60,7 +60,8 @@ export function formatUnion(selectors: readonly LabelSelector[]): string {
 const known = new WeakMap<LabelSelector, readonly LabelRequirement[]>();
 const NOTHING: readonly LabelRequirement[] = [];
 
-function requirementsOf(selector: LabelSelector | undefined): readonly LabelRequirement[] {
+/** All that a selector asks for. */
+export function requirementsOf(selector: LabelSelector | undefined): readonly LabelRequirement[] {
   if (selector === undefined) return NOTHING;
   const before = known.get(selector);
   if (before) return before;
@@ -74,7 +75,7 @@ function requirementsOf(selector: LabelSelector | undefined): readonly LabelRequ
 }
 
 /** As Kubernetes has it, what is not there is in no list. */
-function isMet({ key, operator, values = [] }: LabelRequirement, labels: Labels): boolean {
+export function isMet({ key, operator, values = [] }: LabelRequirement, labels: Labels): boolean {
   const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
   if (operator === 'Exists') return value !== undefined;
   if (operator === 'DoesNotExist') return value === undefined;
@@ -82,7 +83,8 @@ function isMet({ key, operator, values = [] }: LabelRequirement, labels: Labels)
   return operator === 'In' ? isListed : !isListed;
 }
 
-function formatRequirement({ key, operator, values = [] }: LabelRequirement): string {
+/** One term, as the API server takes it in a query. */
+export function formatRequirement({ key, operator, values = [] }: LabelRequirement): string {
   if (operator === 'Exists') return key;
   if (operator === 'DoesNotExist') return `!${key}`;
   const [first] = values;

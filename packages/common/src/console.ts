@@ -138,6 +138,8 @@ export type ServiceDocument = {
   checks: readonly { name: string; what: string }[];
   /** On so many nodes. */
   nodes: { ready: number; notReady: number; unknown: number };
+  /** Why its `nodeSelector` selects no node, as a clause; absent where it selects one. */
+  noNode?: string;
   /**
    * Why it is not ready on most of the nodes where it is not, or why it is unknown, where it is ready or unknown everywhere;
    * absent where it is ready everywhere. `nodes`: those that have this reason, of which `example` is one.

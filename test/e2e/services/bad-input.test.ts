@@ -3,6 +3,7 @@ import type { KubeObject } from '../../control-plane/api-client.ts';
 import { createPod } from '../../control-plane/cluster.ts';
 import { waitFor } from '../../control-plane/wait-for.ts';
 import { type EmbeddedRig, REGISTRY_FACADE_READY, startEmbeddedRig, WS_DAEMON_READY } from '../../rig/embedded-rig.ts';
+import { runPlugin } from '../../rig/run-plugin.ts';
 import type { SimulatedNode } from '../../rig/simulated-node.ts';
 import { applyNodeServiceCrd, conditionOf, NODE_SERVICES, nodeService } from './node-services.ts';
 
@@ -121,13 +122,15 @@ describe('a NodeService is refused, and says why, where', () => {
   });
 });
 
-test('of a selector that selects no node it is unknown whether all nodes are ready', async () => {
+test('of a selector that selects no node it is unknown whether all nodes are ready, and why names the term', async () => {
   await create('elsewhere', { nodeSelector: { matchLabels: { tier: 'none' } }, ...checking({ tcp: { port: 1 } }) });
   await until('the status', async () =>
-    /^Unknown NoNodes: The nodeSelector selects no node$/.test(
+    /^Unknown NoNodes: The nodeSelector selects no node \(kubectl rollcall why nodeservice\/elsewhere\)$/.test(
       await conditionOf(embedded.controlPlane.api, 'elsewhere', 'NodesReady'),
     ),
   );
+  const why = ['why', 'nodeservice/elsewhere', `--console-url=${(await embedded.rig.leader()).consoleUrl}`];
+  expect((await runPlugin(why)).stdout).toContain('elsewhere belongs on no node: no node has the label tier');
   await remove('elsewhere');
 });
 

@@ -120,7 +120,7 @@ describe('services', () => {
       objects: () => refused,
       refusalOf: (object: never) => object['problem'],
     };
-    return serviceDocuments(serviceRegistry as unknown as ServiceRegistry, tally);
+    return serviceDocuments(serviceRegistry as unknown as ServiceRegistry, tally, () => []);
   }
 
   test('are shown with what they publish, what tells whether they are ready, and on how many nodes they are', () => {

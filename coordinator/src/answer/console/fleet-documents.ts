@@ -25,6 +25,7 @@ import type { ServiceRegistry } from '../../state/services/service-registry.ts';
 import type { LeadershipState } from '../../term/leadership-state.ts';
 import { planDocument, startingDocument } from './node-document.ts';
 import type { NodeQueries } from './node-queries.ts';
+import { type Labels, whySelectsNone } from './selects-none.ts';
 
 /** A node in a line. */
 export function nodeSummary(nodes: NodeQueries, name: string): NodeSummary | undefined {
@@ -117,11 +118,23 @@ export function* plannedNodes(nodes: NodeQueries, notes = new PlanNotes()): Iter
   }
 }
 
-/** The services that are in force, and the NodeServices that are not. */
-export function serviceDocuments(serviceRegistry: ServiceRegistry, tally: ServiceTally): ServiceDocument[] {
+/** Services that select no node, with the reason: each takes a look at all nodes. */
+const EXPLAINED_MAX = 8;
+
+/** The services that are in force, and the NodeServices that are not. `labels`: of all nodes. */
+export function serviceDocuments(
+  serviceRegistry: ServiceRegistry,
+  tally: ServiceTally,
+  labels: () => readonly Labels[],
+): ServiceDocument[] {
+  let explained = 0;
   const inForce = serviceRegistry.services().map((service): ServiceDocument => {
     const problem = service.origin.kind === 'built-in' ? serviceRegistry.refusalOfBuiltIn(service.name) : undefined;
-    return { ...serviceDocument(service, tally), ...(problem && { problem }) };
+    const document = serviceDocument(service, tally);
+    const { ready, notReady, unknown } = document.nodes;
+    const isNowhere = ready + notReady + unknown === 0 && ++explained <= EXPLAINED_MAX;
+    const noNode = isNowhere ? whySelectsNone(service.nodeSelector, labels()) : undefined;
+    return { ...document, ...(noNode === undefined ? {} : { noNode }), ...(problem && { problem }) };
   });
   const refused = serviceRegistry.objects().flatMap((object) => {
     const problem = serviceRegistry.refusalOf(object);

@@ -83,7 +83,7 @@ test.each([
     { ready: 0, 'not-ready': 0, unknown: 0 },
     'Unknown',
     'NoNodes',
-    'The nodeSelector selects no node',
+    'The nodeSelector selects no node (kubectl rollcall why nodeservice/a)',
   ],
 ])('of %j all nodes are ready: %s', (count, status, reason, message) => {
   const { nodes, ready, conditions } = statusOf({ count });

@@ -110,10 +110,11 @@ export function serviceInForce({
 function nodesReady({ object, withheld, count, commonest }: ServiceFacts): StatusVerdict {
   const { ready, 'not-ready': notReady, unknown } = count;
   const all = ready + notReady + unknown;
-  if (all === 0) return { status: 'Unknown', reason: 'NoNodes', message: 'The nodeSelector selects no node' };
+  const cure = `kubectl rollcall why nodeservice/${object.name}`;
+  if (all === 0) return { status: 'Unknown', reason: 'NoNodes', message: `The nodeSelector selects no node (${cure})` };
   const message = [
     `Ready on ${ready} of ${all} nodes`,
-    ...(commonest === undefined ? [] : [`${reasonText(commonest)} (kubectl rollcall why nodeservice/${object.name})`]),
+    ...(commonest === undefined ? [] : [`${reasonText(commonest)} (${cure})`]),
     ...(withheld === undefined ? [] : [withheld]),
   ].join('; ');
   if (notReady > 0) return { status: 'False', reason: 'NodesNotReady', message };

@@ -179,9 +179,10 @@ describe('why of a NodeService', () => {
       exitCode: 1,
       text: expect.stringMatching(/^The service csi is not in force: its label is taken\.\n/),
     });
-    expect(await whyService({ nodes: { ready: 0, notReady: 0, unknown: 0 } })).toMatchObject({
+    const noNode = 'no node meets pool=blu, the nodes have pool = blue';
+    expect(await whyService({ nodes: { ready: 0, notReady: 0, unknown: 0 }, noNode })).toMatchObject({
       exitCode: 1,
-      text: expect.stringContaining('belongs on no node'),
+      text: expect.stringContaining(`The service csi belongs on no node: ${noNode}.`),
     });
   });
 

@@ -4,7 +4,7 @@ import { Page, type Terminal } from '../text/page.ts';
 
 /** Why a service is not in force, or not ready on nodes. */
 export function whyServiceText(
-  { name, accepted, problem, checks, publish, dryRun, nodes, commonest }: ServiceDocument,
+  { name, accepted, problem, checks, publish, dryRun, nodes, noNode, commonest }: ServiceDocument,
   terminal: Terminal,
 ): { isWell: boolean; text: string } {
   const page = new Page(terminal);
@@ -13,7 +13,9 @@ export function whyServiceText(
   if (!accepted)
     page.line(`The service ${name} is not in force: ${problem?.message ?? 'no reason given'}.`, { tone: 'bad' });
   else if (all === 0)
-    page.line(`The service ${name} belongs on no node: its nodeSelector selects none.`, { tone: 'doubtful' });
+    page.line(`The service ${name} belongs on no node${noNode === undefined ? '' : `: ${noNode}`}.`, {
+      tone: 'doubtful',
+    });
   else
     page.line(`The service ${name} is ready on ${grouped(nodes.ready)} of ${count(all, 'node')}.`, {
       tone: isWell ? 'good' : 'bad',
