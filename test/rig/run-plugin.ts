@@ -22,7 +22,7 @@ export function runPlugin(args: readonly string[], env: Record<string, string> =
 export function runPluginInTerminal(args: readonly string[], columns: number): Promise<PluginResult> {
   const words = [process.execPath, PLUGIN, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
   const command = `stty cols ${columns} rows 50; exec ${words.join(' ')}`;
-  const env = { PATH: '/usr/bin:/bin', HOME: '/nonexistent', NO_COLOR: '1', TERM: 'xterm' };
+  const env = { ...COMPILE_CACHE, PATH: '/usr/bin:/bin', HOME: '/nonexistent', NO_COLOR: '1', TERM: 'xterm' };
   return new Promise((resolve, reject) => {
     const options = { env, maxBuffer: 64 * 1024 * 1024 };
     execFile('script', ['-qec', command, '/dev/null'], options, (error, stdout) => {

@@ -15,7 +15,8 @@ beforeAll(async () => {
   embedded = await startEmbeddedRig({
     nodes: 3,
     coordinators: 2,
-    coordinatorArgs: ['--stale-after-seconds=5'],
+    clockSpeed: 4,
+    coordinatorArgs: ['--stale-after-seconds=12'],
     agentArgs: ['--probe-period-ms=200', '--probe-idle-period-ms=200'],
   });
   rig = embedded.rig;
@@ -41,7 +42,7 @@ describe('status', () => {
     const { name } = rig.node(0);
     await rig.node(0).service('ws-daemon').fault('refuse');
     await rig.history.until(name, WS_DAEMON_READY, undefined);
-    const { stdout, exitCode } = await ask('status', '--wait=2s');
+    const { stdout, exitCode } = await ask('status', '--wait=1s');
     expect(stdout).toContain(
       `fail  ws-daemon is not ready on 1 node: ${name}\n      fix: kubectl rollcall why node/${name}`,
     );
@@ -55,7 +56,7 @@ describe('status', () => {
     const { name, agent } = rig.node(2);
     await agent?.kill('SIGSTOP');
     await rig.history.until(name, WS_DAEMON_READY, undefined);
-    const { exitCode, stdout, stderr } = await ask('status', '--wait=3s');
+    const { exitCode, stdout, stderr } = await ask('status', '--wait=2s');
     expect(stdout).toMatch(/^The work of rollcall is NOT done \(3 nodes\)/);
     expect(stdout).toContain(`fail  The agent is silent on 1 node: ${name}`);
     expect(stderr).toContain('Waiting (');

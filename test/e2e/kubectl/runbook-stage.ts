@@ -29,7 +29,9 @@ export type Sight = { says: RegExp } & (
   | { query: string }
 );
 
-const STARTUP_WAIT_SECONDS = 3;
+const CLOCK_SPEED = 3;
+const STARTUP_WAIT_SECONDS = 3 * CLOCK_SPEED;
+const STALE_SECONDS = 5 * CLOCK_SPEED;
 export const REQUIRED_AT_START = 'example.com/set-up';
 /** Instead of the minutes of an alert: the shortest in which two scrapes of a busy machine are. */
 const WINDOW = '6s';
@@ -74,10 +76,11 @@ export class RunbookStage {
     const embedded = await startEmbeddedRig({
       nodes: 0,
       coordinators: 2,
+      clockSpeed: CLOCK_SPEED,
       coordinatorArgs: [
         '--readiness-gate=both',
         '--verbose',
-        '--stale-after-seconds=5',
+        `--stale-after-seconds=${STALE_SECONDS}`,
         '--scheduler-listen=127.0.0.1:0',
         `--label-dir=${path.join(dir, 'rules')}`,
         `--startup-gate-requires=${REQUIRED_AT_START}`,
