@@ -12,6 +12,7 @@ import { type CoordinatorConfig, listenAddress } from '../model/config.ts';
 import type { Service } from '../model/services.ts';
 import type { BoundAddress } from '../model/urls.ts';
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
+import { NO_NODES, verdictIn } from '../subscribers/status/status-controller.ts';
 import type { Ledger } from '../subscribers/ledger/ledger.ts';
 import type { LeadershipState } from '../term/leadership-state.ts';
 import { type ConsoleSource, createConsoleServer } from './console/console-server.ts';
@@ -86,9 +87,17 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
     },
     nodes: () => {
       const refused = options.refusedObjects();
+      // By their statuses, since a new leader has not counted yet.
+      const nowhere = serviceRegistry
+        .objects()
+        .flatMap(({ name, status }) => (verdictIn(status, 'NodesReady')?.reason === NO_NODES ? name : []));
       const eventId = leadershipState.leads() ? { eventId: news.follow() } : {};
       return {
-        head: { replica: replica(), ...eventId, ...(refused.length > 0 ? { refused } : {}) },
+        head: {
+          ...{ replica: replica(), ...eventId },
+          ...(refused.length > 0 ? { refused } : {}),
+          ...(nowhere.length > 0 ? { nowhere } : {}),
+        },
         list: 'nodes',
         items: nodes
           .names()

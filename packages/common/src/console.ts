@@ -79,6 +79,8 @@ export type NodesDocument = {
   eventId?: string;
   /** Objects that are not in force as they are written; absent where there are none. */
   refused?: readonly RefusedObject[];
+  /** NodeServices in force whose `nodeSelector` selects no node; absent where there are none. */
+  nowhere?: readonly string[];
   nodes: readonly NodeSummary[];
 };
 

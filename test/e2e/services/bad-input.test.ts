@@ -129,8 +129,11 @@ test('of a selector that selects no node it is unknown whether all nodes are rea
       await conditionOf(embedded.controlPlane.api, 'elsewhere', 'NodesReady'),
     ),
   );
-  const why = ['why', 'nodeservice/elsewhere', `--console-url=${(await embedded.rig.leader()).consoleUrl}`];
-  expect((await runPlugin(why)).stdout).toContain('elsewhere belongs on no node: no node has the label tier');
+  const url = `--console-url=${(await embedded.rig.leader()).consoleUrl}`;
+  expect((await runPlugin(['status', url])).stdout).toMatch(
+    /warn +The nodeSelector of elsewhere selects no node\n +fix: kubectl rollcall why nodeservice\/elsewhere/,
+  );
+  expect((await runPlugin(['why', 'nodeservice/elsewhere', url])).stdout).toContain('elsewhere belongs on no node: no node has the label tier');
   await remove('elsewhere');
 });
 

@@ -5,6 +5,7 @@ import type { Refusal } from '../../state/services/budgets.ts';
 import { inForceSinceMs, type ObservedNodeService } from '../../state/services/node-service.ts';
 import {
   conditionsOf,
+  NO_NODES,
   NOT_IN_FORCE,
   notInForce,
   type ObjectCondition,
@@ -111,7 +112,7 @@ function nodesReady({ object, withheld, count, commonest }: ServiceFacts): Statu
   const { ready, 'not-ready': notReady, unknown } = count;
   const all = ready + notReady + unknown;
   const cure = `kubectl rollcall why nodeservice/${object.name}`;
-  if (all === 0) return { status: 'Unknown', reason: 'NoNodes', message: `The nodeSelector selects no node (${cure})` };
+  if (all === 0) return { status: 'Unknown', reason: NO_NODES, message: `The nodeSelector selects no node (${cure})` };
   const message = [
     `Ready on ${ready} of ${all} nodes`,
     ...(commonest === undefined ? [] : [`${reasonText(commonest)} (${cure})`]),

@@ -2,7 +2,7 @@ import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { parseManagedLabels, type RefusedKey } from '../../decide/labelers/pool-keys.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
-import { conditionsOf, notInForce, type ObjectCondition, type StatusVerdict } from './status-controller.ts';
+import { conditionsOf, NO_NODES, notInForce, type ObjectCondition, type StatusVerdict } from './status-controller.ts';
 
 /** The status of a NodePoolLabels or NodePoolLabelSet. */
 export type SetStatus = {
@@ -91,7 +91,7 @@ function nodesLabelled(facts: SetFacts, verdict: StatusVerdict): StatusVerdict {
     const message = `${count}; ${nodesOfOtherPools.length} more keep them, although another label names another pool for these nodes: ${nodes}`;
     return { status: 'False', reason: OTHER_POOL, message };
   }
-  if (matched === 0) return { status: 'Unknown', reason: 'NoNodes', message: `No node is in the pool ${set.pool}` };
+  if (matched === 0) return { status: 'Unknown', reason: NO_NODES, message: `No node is in the pool ${set.pool}` };
   if (labelled === matched) return { status: 'True', reason: 'AllLabelled', message: count };
   if (conflicts.length === 0) return { status: 'False', reason: 'Labelling', message: count };
   const shown = conflicts.slice(0, CONFLICTS_SHOWN).map(({ node, key }) => `${key} on ${node}`);

@@ -250,6 +250,9 @@ export function conditionsOf<T extends string = never>(
 /** Reason of the condition about nodes, of an object that is refused. */
 export const NOT_IN_FORCE = 'NotInForce';
 
+/** Reason of the condition about nodes, of an object that selects none. */
+export const NO_NODES = 'NoNodes';
+
 /** What nodes have of an object that is refused. */
 export function notInForce({ message }: StatusVerdict): StatusVerdict {
   return { status: 'Unknown', reason: NOT_IN_FORCE, message: `Not in force: ${message}` };

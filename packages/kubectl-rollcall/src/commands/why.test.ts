@@ -191,6 +191,8 @@ describe('why of a NodeService', () => {
     expect((await whyService({}, standby, '-o', 'json')).exitCode).toBe(3);
     const none = { '/v1/services': { replica: replicaDocument(), services: [] } };
     await expect(run(['why', 'nodeservice/none'], none)).rejects.toMatchObject({ exitCode: 1 });
+    const one = { '/v1/services': { replica: replicaDocument(), services: [service()] } };
+    await expect(run(['why', 'nodeservice/cis'], one)).rejects.toMatchObject({ cure: 'did you mean csi?' });
   });
 });
 

@@ -1,4 +1,5 @@
 import { cleanDocument } from '@rollcall/common/clean.ts';
+import { nearest } from '@rollcall/common/config/option.ts';
 import type { NodeDocument, RuleOnNodeDocument, ScheduleDocument, ServicesDocument } from '@rollcall/common/console.ts';
 import { KubeApiError } from '../cluster/kube-api.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
@@ -99,9 +100,12 @@ async function whyService(surroundings: Surroundings, name: string): Promise<num
   );
   const service = services.find((each) => each.name === name);
   if (!service) {
-    throw new CommandFailure(`rollcall does not know the NodeService ${name}`, 'list them: kubectl get nodeservices', {
-      exitCode: EXIT.notSo,
-    });
+    const near = nearest(
+      name,
+      services.map((each) => each.name),
+    );
+    const cure = near === undefined ? 'list them: kubectl get nodeservices' : `did you mean ${near}?`;
+    throw new CommandFailure(`rollcall does not know the NodeService ${name}`, cure, { exitCode: EXIT.notSo });
   }
   if (printedFor(surroundings, { replica, ...service })) return replica.leading ? EXIT.ok : EXIT.unknown;
   mustLead(surroundings, replica);

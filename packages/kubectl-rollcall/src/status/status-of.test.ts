@@ -317,6 +317,19 @@ describe('whether services are ready', () => {
     ]);
   });
 
+  test('is answered with yes while a NodeService selects no node, which is a warning', () => {
+    const found = statusOf({ replica: replicaDocument(), nodes: [nodeSummary()], nowhere: ['csi'] });
+    expect([found.holds, found.services.ready]).toEqual([true, true]);
+    expect(found.findings).toEqual([
+      {
+        severity: 'warn',
+        about: 'services',
+        text: 'The nodeSelector of csi selects no node',
+        cure: 'kubectl rollcall why nodeservice/csi',
+      },
+    ]);
+  });
+
   test('does not depend on objects of other kinds that are not in force: they are the work of rollcall', () => {
     const refused = [
       {

@@ -45,7 +45,10 @@ export type Status = {
 };
 
 /** What there is to say about a fleet. `namespace`: that rollcall is in. */
-export function statusOf({ replica, nodes, refused = [] }: NodesDocument, namespace = 'rollcall'): Status {
+export function statusOf(
+  { replica, nodes, refused = [], nowhere = [] }: NodesDocument,
+  namespace = 'rollcall',
+): Status {
   const agents: Partial<Record<AgentState, number>> = {};
   const agentVersions: Record<string, number> = {};
   for (const { agent, agentVersion } of nodes) {
@@ -54,7 +57,7 @@ export function statusOf({ replica, nodes, refused = [] }: NodesDocument, namesp
   }
   const findings = [
     ...aboutRollcall(leaderFindings(replica, nodes)),
-    ...(replica.leading ? refused.map(refusedFinding) : []),
+    ...(replica.leading ? [...refused.map(refusedFinding), ...nowhere.map(nowhereFinding)] : []),
     ...(replica.leading ? [...aboutRollcall(guardFindings(replica)), ...nodeFindings(replica, nodes, namespace)] : []),
     ...(replica.leading ? [...startingFindings(replica, nodes), ...aboutRollcall(lifecycleFindings(nodes))] : []),
     ...aboutRollcall(versionFindings(agentVersions, namespace)),
@@ -153,6 +156,11 @@ function refusedFinding({ kind, name, namespace, message, dryRun }: RefusedObjec
     text: `The ${kind} ${name} is not in force: ${message}`,
     cure: isService ? `kubectl rollcall why nodeservice/${name}` : describe,
   };
+}
+
+function nowhereFinding(name: string): StatusFinding {
+  const cure = `kubectl rollcall why nodeservice/${name}`;
+  return { severity: 'warn', about: 'services', text: `The nodeSelector of ${name} selects no node`, cure };
 }
 
 /** Services that nodes wait for since their creation. */

@@ -31,11 +31,12 @@ test('no CRD is called missing where the API server may not be asked, or cannot 
   expect(await missingCrds(unreadable)).toEqual([]);
 });
 
-test('for a key that no labeler decides about, keys are named that contain it or end as it does', () => {
+test('for a key that no labeler decides about, keys are named that contain it, end as it does or are nearly the same', () => {
   const keys = ['a.example/tier', 'b.example/tier-2', 'c.example/other'].map((key) => keyDocument({ key }));
   const cureOf = (key: string) => unknownKey(nodeDocument({ keys }), key, []).cure;
   expect(cureOf('tier')).toBe('did you mean a.example/tier and b.example/tier-2?');
   expect(cureOf('z.example/tier')).toBe('did you mean a.example/tier?');
+  expect(cureOf('c.example/othr')).toBe('did you mean c.example/other?');
 });
 
 test('several CRDs that are missing are all named', () => {

@@ -1,3 +1,4 @@
+import { nearest } from '@rollcall/common/config/option.ts';
 import type { NodeDocument } from '@rollcall/common/console.ts';
 import { type KubeApi, KubeApiError } from '../cluster/kube-api.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
@@ -20,7 +21,8 @@ export async function missingCrds(kube: () => KubeApi): Promise<string[]> {
 export function unknownKey({ name, keys }: NodeDocument, key: string, missing: readonly string[]): CommandFailure {
   const text = `rollcall does not decide about ${key} on node/${name}`;
   const all = new Set(keys.map((each) => each.key));
-  const near = [...all].filter((each) => each.includes(key) || sameEnd(each, key));
+  const alike = [...all].filter((each) => each.includes(key) || sameEnd(each, key));
+  const near = alike.length > 0 ? alike : [nearest(key, [...all]) ?? []].flat();
   const exitCode = EXIT.notSo;
   if (near.length > 0) return new CommandFailure(text, `did you mean ${listed(near)}?`, { exitCode });
   if (missing.length > 0) {
