@@ -94,7 +94,7 @@ func forgeries(before []entry, path, other string, short bool) [][]entry {
 		add(updated("rollcall", path)), add(updated("rollcall", path), updated("rollcall", other)), add(applied("rollcall", path)),
 		gain(true, other), gain(true, "f:spec\tf:taints"), gain(true, "f:spec\tf:podCIDR"), gain(true, "f:metadata\tf:finalizers"),
 		gain(true, parent+"\t."), gain(true, path+"\tf:x"), gain(true, parent+"\tk:{\"a\":1}"),
-		gain(false, "f:spec\tf:taints"), gain(false, "f:metadata\tf:finalizers\tf:x"), gain(false, path+"\tf:x"),
+		gain(false, parent+"\t."), gain(false, "f:spec\tf:taints"), gain(false, "f:metadata\tf:finalizers\tf:x"), gain(false, path+"\tf:x"),
 		add(entry{manager: "rollcall", operation: "Forge", paths: []string{path}}),
 		add(entry{manager: "rollcall", operation: "Update", subresource: "proxy", paths: []string{path}}),
 		add(entry{manager: "rollcall", operation: "Update", subresource: "status", paths: []string{path}}),

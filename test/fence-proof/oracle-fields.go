@@ -166,7 +166,7 @@ func (c change) mayOwn(path string) bool {
 	switch names[1] {
 	case "f:labels":
 		k := c.label(key)
-		return slices.Contains(ownLabels, key) || k.device || ((k.service || k.rule) && k.now) || k.pool
+		return slices.Contains(ownLabels, key) || ((k.device || k.service || k.rule) && k.now) || k.pool
 	case "f:annotations":
 		return slices.Contains(ownAnnotations, key) || slices.Contains(earlierLists, key)
 	}

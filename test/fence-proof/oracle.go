@@ -185,7 +185,7 @@ func (c change) labelsMay() bool {
 		}
 		k := c.label(key)
 		if !((k.device && k.now && k.free) ||
-			(k.service && k.now && (k.was || (value == "true" && k.free))) ||
+			(k.service && k.now && value == "true" && (k.was || k.free)) ||
 			(k.rule && k.now && (k.was || k.free)) ||
 			(k.pool && (k.was || k.free))) {
 			return false
@@ -238,8 +238,9 @@ func (c change) mayList(id string) bool {
 	case "label":
 		k := c.label(key)
 		_, isThere := c.after.labels[key]
-		// Others set labels of devices, too: who lists one gains nothing by it.
-		return slices.Contains(ownLabels, key) || k.was || (isThere && (k.device || k.pool || (k.rule && k.free) ||
+		// Others set labels of devices, too. One that no known client owns may be theirs, and be listed to remove it.
+		device := k.device && (k.free || c.before.owners.known[labelPath(key)])
+		return slices.Contains(ownLabels, key) || k.was || (isThere && (device || k.pool || (k.rule && k.free) ||
 			(k.service && (k.free || c.before.labels[key] == "true"))))
 	case "taint":
 		return (slices.Contains(ownTaints, key) || isTaintOfService(key)) &&

@@ -18,6 +18,8 @@ export type NodeKeys = ReadonlyMap<string, Origin>;
 
 type Annotated = { annotations: Readonly<Record<string, string>> };
 
+/** More than the budgets let rollcall set on a Node: a longer list is another writer's, and costs the API server seconds. */
+export const LISTED_KEYS_MAX = 4096;
 const NO_KEYS: NodeKeys = new Map();
 const parsed = new WeakMap<object, NodeKeys>();
 
@@ -58,10 +60,10 @@ export function formatKeys(keys: NodeKeys): string | undefined {
   return JSON.stringify(sortedObject(keys));
 }
 
-/** Parses the text of the annotation; nothing where it is absent or cannot be read. */
+/** Parses the text of the annotation; nothing where it is absent, too long, or cannot be read. */
 export function parseKeys(text: string | undefined): Map<string, Origin> {
   const entries = textsIn(parseAnnotation(text)).filter(([id]) => splitListed(id) !== undefined);
-  return new Map(entries as [string, Origin][]);
+  return entries.length > LISTED_KEYS_MAX ? new Map() : new Map(entries as [string, Origin][]);
 }
 
 /** Whether a key says that a service is ready, directly or by way of a rule. */

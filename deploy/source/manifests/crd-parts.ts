@@ -1,4 +1,5 @@
 import { text } from '@rollcall/common/checks/schema.ts';
+import { STATUS_TEXT_LENGTHS } from '@rollcall/common/status-limits.ts';
 import { PENDING_MESSAGE } from '@rollcall/common/well-known.ts';
 import type { ManifestObject } from './manifest.ts';
 
@@ -24,8 +25,8 @@ export const inForceColumn = column(
 
 export const ofCondition = (type: string, field: string) => `.status.conditions[?(@.type=="${type}")].${field}`;
 
-/** Of an object; each kind has at most three. */
-const CONDITIONS_MAX = 8;
+/** The largest length of the text in this field of a status. */
+export const longest = (field: keyof typeof STATUS_TEXT_LENGTHS) => ({ maxLength: STATUS_TEXT_LENGTHS[field] });
 
 const READY = 'Ready: the object is in force; False while it is refused, and Unknown until a coordinator has read it.';
 const STALLED =
@@ -38,22 +39,28 @@ const STALLED =
 export const conditions = (nodes?: { type: string; says: string }) => ({
   description: `Conditions: Ready, Stalled${nodes ? ` and ${nodes.type}` : ''}.`,
   type: 'array',
-  maxItems: CONDITIONS_MAX,
+  maxItems: nodes ? 3 : 2,
   'x-kubernetes-list-type': 'map',
   'x-kubernetes-list-map-keys': ['type'],
   items: {
     type: 'object',
     required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
     properties: {
-      type: text([READY, STALLED, ...(nodes ? [`${nodes.type}: ${nodes.says}`] : [])].join(' '), { maxLength: 316 }),
+      type: text([READY, STALLED, ...(nodes ? [`${nodes.type}: ${nodes.says}`] : [])].join(' '), {
+        enum: ['Ready', 'Stalled', ...(nodes ? [nodes.type] : [])],
+      }),
       status: text('True, False or Unknown.', { enum: ['True', 'False', 'Unknown'] }),
       reason: text('Reason, as one word.', {
-        maxLength: 1024,
+        ...longest('reason'),
         minLength: 1,
         pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
       }),
-      message: text('Reason, as a sentence.', { maxLength: 32768 }),
-      lastTransitionTime: text('Time of the last change of the status.', { format: 'date-time' }),
+      message: text('Reason, as a sentence.', longest('message')),
+      // As a format, it may have a fraction of any length.
+      lastTransitionTime: text('Time of the last change of the status.', {
+        format: 'date-time',
+        ...longest('lastTransitionTime'),
+      }),
       observedGeneration: {
         description: 'The metadata.generation that this condition refers to.',
         type: 'integer',

@@ -95,7 +95,7 @@ export const OTHERS_KEEP_THEIR_FIELDS = cel(`
           && a.fieldsV1[g][h].all(f, f.startsWith('f:') ? ${valueIn('object')}.hasValue() && size(a.fieldsV1[g][h][f]) <= 8 : f == '.' || (g != 'f:metadata' && size(f) <= 512))))
       : a.?fieldsV1.orValue({}).all(g, (x[1].exists(c, c.?fieldsV1[?g].hasValue()) || (!x[0] && size(a.fieldsV1[g]) > 0)) && a.fieldsV1[g].all(h, ${has('[?g][?h]')}
         || (h == 'f:taints' && !x[0] && variables.taints != variables.oldTaints)
-        || (${isShared} && (!x[0] || x[1].exists(c, c.?fieldsV1[?g][?h].hasValue())) && a.fieldsV1[g][h].all(f, f == '.' || ${has('[?g][?h][?f]')}
+        || (${isShared} && (!x[0] || x[1].exists(c, c.?fieldsV1[?g][?h].hasValue())) && a.fieldsV1[g][h].all(f, (f == '.' && !x[0]) || ${has('[?g][?h][?f]')}
           || (${isChanged} && (!x[0] || (x[1].exists(c, c.?fieldsV1[?g][?h][?f].hasValue())
             && a.fieldsV1[g][h][f].all(v, ${has('[?g][?h][?f][?v]')}))))))))))) `);
 

@@ -23,6 +23,7 @@ import {
   OTHERS_KEEP_THEIR_FIELDS,
   ownFieldsAreOwn,
 } from './fence-fields.ts';
+import { IDS_MAX, idsIn, keysIn, wasListed } from './fence-lists.ts';
 import { type ManifestObject, manifestText } from './manifest.ts';
 import { OWN_LABELS, OWN_PREFIXES, OWN_TAINTS, type PolicySettings } from './settings.ts';
 
@@ -205,7 +206,7 @@ function variables(settings: PolicySettings): { name: string; expression: string
     },
     {
       name: 'newLabelIds',
-      expression: "variables.newIds.filter(id, id.startsWith('label:')).map(id, id.substring(6))",
+      expression: `variables.newIds.filter(id, id.startsWith('"label:')).map(id, id.substring(7))`,
     },
     {
       // Each of the lists below, of those labels of which it is true, is computed when a validation asks for it.
@@ -274,7 +275,7 @@ const IS_DEVICE = startsIn('devicePrefixes');
 const IS_RESERVED = `(k in variables.identity || ${isInDomains(celList(KUBERNETES_DOMAINS))})`;
 const IS_ORDINARY = `!(k in variables.identity) && k != '${MANAGED_LABELS_ANNOTATION}' && !${isForbidden('variables.reservedDomains')}`;
 const IS_OF_POOL = `variables.isInPool && ${startsIn('poolPrefixes')}`;
-const IS_LISTED = "('label:' + k) in variables.keyIds";
+const IS_LISTED = `('"label:' + k) in variables.keyIds`;
 const WAS_TRUE = "variables.oldLabels[?k].orValue('') == 'true'";
 
 /**
@@ -283,29 +284,31 @@ const WAS_TRUE = "variables.oldLabels[?k].orValue('') == 'true'";
  */
 const TRUE_OF_LABELS = {
   devices: IS_DEVICE,
+  reserved: IS_RESERVED,
   // A label with a prefix for taints is not ours: kubelets may not set such labels.
-  readiness: `${startsIn('servicePrefixes')} && !${IS_RESERVED}`,
+  readiness: `${startsIn('servicePrefixes')} && !(k in variables.reserved)`,
   // Others set labels of devices as well: what they set is theirs, whatever the Node lists.
-  ofRule: `${startsIn('ownPrefixes')} && !(k in variables.devices) && !${IS_RESERVED}`,
+  ofRule: `${startsIn('ownPrefixes')} && !(k in variables.devices) && !(k in variables.reserved)`,
   special: `!(${IS_ORDINARY})`,
   notOfPool: `!(k in variables.listed && ${IS_OF_POOL}) || k in variables.special`,
   taken: `k in variables.oldLabels && !(${isAlone('labels')})`,
+  unowned: isUnowned('labels'),
   wereListed: `k in variables.oldListed || ${wasListed('label')}`,
 };
 const IS_POOL_LABEL = '!(k in variables.notOfPool)';
 const IS_FREE = '!(k in variables.taken)';
 /** A label of a service is there with the value true, or not there, whoever set it. */
 const MAY_SET = `(k in variables.devices && ${IS_FREE} && ${IS_LISTED})
-            || (k in variables.readiness && ${IS_LISTED} && (k in variables.wereListed || (variables.labels[k] == 'true' && ${IS_FREE})))
+            || (k in variables.readiness && ${IS_LISTED} && variables.labels[k] == 'true' && (k in variables.wereListed || ${IS_FREE}))
             || ((${IS_POOL_LABEL} || (k in variables.ofRule && ${IS_LISTED})) && (${IS_FREE} || k in variables.wereListed))`;
 const MAY_REMOVE = `(k in variables.readiness && ${WAS_TRUE})
-            || (k in variables.devices ? ${IS_FREE} || (k in variables.wereListed && ${isUnowned('labels')}) : !(k in variables.special) && (${IS_FREE} || k in variables.wereListed))
+            || (k in variables.devices ? ${IS_FREE} || (k in variables.wereListed && k in variables.unowned) : !(k in variables.special) && (${IS_FREE} || k in variables.wereListed))
             || (k in variables.removedLabels && k in variables.oldListed)`;
 const MAY_LIST = `${IS_OWN} || k in variables.wereListed || (k in variables.labels
-        && (k in variables.devices || (k in variables.readiness && (${IS_FREE} || ${WAS_TRUE})) || (k in variables.ofRule && ${IS_FREE}) || ${IS_POOL_LABEL}))`;
+        && ((k in variables.devices && (${IS_FREE} || !(k in variables.unowned))) || (k in variables.readiness && (${IS_FREE} || ${WAS_TRUE})) || (k in variables.ofRule && ${IS_FREE}) || ${IS_POOL_LABEL}))`;
 /** Also of labels that the request does not touch. */
-const MAY_OWN = `${IS_OWN} || ${IS_DEVICE}
-                  || ((${startsIn('servicePrefixes')} || ${startsIn('ownPrefixes')}) && ${IS_LISTED} && !${IS_RESERVED})
+const MAY_OWN = `${IS_OWN}
+                  || (${IS_LISTED} && (${IS_DEVICE} || ((${startsIn('servicePrefixes')} || ${startsIn('ownPrefixes')}) && !${IS_RESERVED})))
                   || (k in variables.listed && ${IS_OF_POOL} && ${IS_ORDINARY})`;
 
 /** Whether the taint `t` is a taint of a service. The startup taint has such a prefix too, but may only be removed. */
@@ -313,22 +316,6 @@ const IS_TAINT_OF_SERVICE = `t.key != '${STARTUP_TAINT}' && variables.servicePre
 /** Whether the condition of the type `k` may be one of a service. */
 const IS_CONDITION_OF_SERVICE =
   '!(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && k.matches("^[A-Za-z0-9./_-]+$")';
-
-/** The keys in the text of a list, and the empty string where there are none. */
-function keysIn(list: string): string {
-  const noise = ['[', ']', '"', ' ', '\\n', '\\r', '\\t'];
-  return `${list}${noise.map((each) => `.replace('${each}', '')`).join('')}.split(',')`;
-}
-
-/** The ids, `kind:key`, in the text of the list of keys with their origins. No key has a quotation mark in it. */
-function idsIn(list: string): string {
-  return `${list}.split('"').filter(id, id.matches('^(label|taint|condition):'))`;
-}
-
-/** Whether the Node listed the key `k` of this kind as set by rollcall. */
-function wasListed(kind: 'label' | 'taint' | 'condition'): string {
-  return `(('${kind}:' + k) in variables.oldKeyIds || k in variables.earlierKeys)`;
-}
 
 /** Whether what others have of a list is the same before and after; `isOurs` is about the item `t`. */
 const isSameOfOthers = (list: string, old: string, isOurs: string) =>
@@ -391,7 +378,7 @@ const VALIDATIONS = [
       !variables.isNode || !variables.isStatus
       || (${isSameOfOthers('conditions', 'oldConditions', `t.type in variables.removedConditions || [t.type].all(k, ${IS_CONDITION_OF_SERVICE})`)}
         && variables.conditions.all(c, c in variables.oldConditions || [c.type].all(k,
-          ('condition:' + k) in variables.oldKeyIds && ${IS_FREE_CONDITION}))
+          ('"condition:' + k) in variables.oldKeyIds && ${IS_FREE_CONDITION}))
         && variables.oldConditions.all(c, variables.conditions.exists(o, o.type == c.type)
           || c.type in variables.removedConditions || [c.type].all(k, ${IS_FREE_CONDITION}))
         && variables.conditions.all(c, size(c.status) <= 7 || c in variables.oldConditions)
@@ -415,8 +402,8 @@ const VALIDATIONS = [
   {
     expression: cel(`
       (variables.list == variables.oldList || size(variables.list) <= ${LIST_LENGTH_MAX})
-      && (variables.keyList == variables.oldKeyList || size(variables.keyList) <= ${LIST_LENGTH_MAX})`),
-    message: `rollcall may not write a list of keys of more than ${LIST_LENGTH_MAX} characters`,
+      && (variables.keyList == variables.oldKeyList || (size(variables.keyList) <= ${LIST_LENGTH_MAX} && size(variables.keyIds) <= ${IDS_MAX}))`),
+    message: `rollcall may not write a list of more than ${IDS_MAX} keys or ${LIST_LENGTH_MAX} characters`,
   },
   {
     // What CEL reads in the list is then what a program reads that parses it.
@@ -443,7 +430,7 @@ const VALIDATIONS = [
     expression: cel(`
       size(variables.newIds) == 0
       || (variables.newLabelIds.all(k, ${MAY_LIST})
-        && variables.newIds.filter(id, !id.startsWith('label:')).all(id, [id.substring(id.indexOf(':') + 1)].all(k, k in variables.earlierKeys || (id.startsWith('taint:')
+        && variables.newIds.filter(id, !id.startsWith('"label:')).all(id, [id.substring(id.indexOf(':') + 1)].all(k, k in variables.earlierKeys || (id.startsWith('"taint:')
           ? variables.taints.exists(t, t.key == k && (k in variables.ownTaints || (${IS_TAINT_OF_SERVICE})))
           : ${IS_CONDITION_OF_SERVICE} && ${IS_FREE_CONDITION}))))`),
     message: 'rollcall may not list the keys of others as its own',
@@ -463,7 +450,7 @@ const VALIDATIONS = [
   },
   {
     expression: cel(`
-      variables.taints.all(t, t in variables.oldTaints || ('taint:' + t.key) in variables.keyIds)
+      variables.taints.all(t, t in variables.oldTaints || ('"taint:' + t.key) in variables.keyIds)
       && (size(variables.taints) <= ${TAINTS_MAX} || size(variables.taints) <= size(variables.oldTaints))`),
     message: `rollcall may only add taints that it lists, and not more than ${TAINTS_MAX} to a Node`,
   },

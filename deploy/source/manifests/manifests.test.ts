@@ -15,18 +15,17 @@ const root = path.resolve(import.meta.dirname, '../../..');
 type Schema = {
   type: string;
   enum?: string[];
-  format?: string;
   maxLength?: number;
   maxItems?: number;
   items?: Schema;
   properties?: Record<string, Schema>;
 };
 
-/** Where a schema, known by its path, has no largest size. */
+/** Where a schema, known by its path, has no largest size. The fraction of a time may be of any length. */
 function unboundedIn(schema: Schema, path: string): string[] {
   const isBounded =
     schema.type === 'string'
-      ? (schema.enum ?? schema.maxLength ?? (schema.format === 'date-time' || undefined)) !== undefined
+      ? (schema.enum ?? schema.maxLength) !== undefined
       : schema.type === 'array'
         ? schema.maxItems !== undefined
         : schema.type !== 'object' || schema.properties !== undefined;

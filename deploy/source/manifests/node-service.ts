@@ -1,7 +1,15 @@
-import { KEY_LENGTH_MAX } from '@rollcall/common/checks/label-selector.ts';
 import { NODE_SERVICE_SPEC } from '@rollcall/common/checks/node-service-spec.ts';
 import { text, validation } from '@rollcall/common/checks/schema.ts';
-import { clusterCrd, column, conditions, count, inForceColumn, objectStatus, ofCondition } from './crd-parts.ts';
+import {
+  clusterCrd,
+  column,
+  conditions,
+  count,
+  inForceColumn,
+  longest,
+  objectStatus,
+  ofCondition,
+} from './crd-parts.ts';
 
 /** Kinds of keys that a service publishes. */
 const PUBLISHED_KINDS = ['Label', 'Taint', 'Condition'];
@@ -18,7 +26,7 @@ const status = objectStatus({
       unknown: count('On which the readiness is unknown.'),
     },
   },
-  ready: text('Nodes on which the service is ready, of those on which it belongs, such as 3/5.', { maxLength: 32 }),
+  ready: text('Nodes on which the service is ready, of those on which it belongs, such as 3/5.', longest('ready')),
   published: {
     description: 'The keys that nodes get for the service, at most one of each kind.',
     type: 'array',
@@ -30,8 +38,8 @@ const status = objectStatus({
       required: ['kind', 'key'],
       properties: {
         kind: text('Kind of the key.', { enum: PUBLISHED_KINDS }),
-        key: text('The label, the key of the taint, or the type of the condition.', { maxLength: KEY_LENGTH_MAX }),
-        effect: text('Effect of the taint.', { maxLength: 32 }),
+        key: text('The label, the key of the taint, or the type of the condition.', longest('key')),
+        effect: text('Effect of the taint.', longest('effect')),
       },
     },
   },

@@ -1,6 +1,7 @@
-import { KEY_LENGTH_MAX, KEY_RULE, LABEL_VALUE } from '@rollcall/common/checks/label-selector.ts';
+import { KEY_RULE, LABEL_VALUE } from '@rollcall/common/checks/label-selector.ts';
 import { text, validation } from '@rollcall/common/checks/schema.ts';
 import { POOL_KEYS_LENGTH_MAX, POOL_LABELS_MAX } from '@rollcall/common/pool-labels.ts';
+import { REFUSED_KEYS_MAX } from '@rollcall/common/status-limits.ts';
 import { POOL_LABEL_RESOURCES, type PoolLabelKind } from '@rollcall/coordinator/state/pool-label-sets.ts';
 import { cel } from './cel.ts';
 import {
@@ -9,14 +10,13 @@ import {
   conditions,
   count,
   inForceColumn,
+  longest,
   objectStatus,
   ofCondition,
   servedVersion,
 } from './crd-parts.ts';
 import type { ManifestObject } from './manifest.ts';
 
-const REFUSED_KEYS_MAX = 20;
-const REASON_LENGTH_MAX = 4096;
 const spec = {
   description: 'Labels of the nodes of a pool.',
   type: 'object',
@@ -71,8 +71,8 @@ const status = objectStatus({
       type: 'object',
       required: ['key', 'reason'],
       properties: {
-        key: text('Key of the label.', { maxLength: KEY_LENGTH_MAX }),
-        reason: text('Why the label is not set.', { maxLength: REASON_LENGTH_MAX }),
+        key: text('Key of the label.', longest('key')),
+        reason: text('Why the label is not set.', longest('reason')),
       },
     },
   },

@@ -8,6 +8,7 @@ import {
   type Field,
   FOREIGN_LABELS,
   KEYS,
+  NFD,
   startFencedCluster,
   victim,
 } from './fence-victim.ts';
@@ -142,6 +143,70 @@ test.each([
   const before = (await act.read()).metadata.annotations?.[KEYS];
   await act.patch({ metadata: { labels: { 'service.rollcall.dev/own': 'true' }, annotations: { [KEYS]: text } } });
   expect((await act.read()).metadata.annotations?.[KEYS]).toBe(before);
+});
+
+test('a list of 9,000 keys that a kubelet wrote does not slow down the request that replaces it', async () => {
+  const act = await victim(cluster);
+  const planted = Object.fromEntries(Array.from({ length: 9000 }, (_, index) => [`label:a${1000 + index}`, 'rule']));
+  await cluster.api.patch(nodePath(act), { metadata: { annotations: { [KEYS]: JSON.stringify(planted) } } });
+  const key = 'device.rollcall.dev/own';
+  const sentMs = performance.now();
+  expect(await act.apply({ labels: { [key]: 'true' }, annotations: listing(`label:${key}`) })).toBeUndefined();
+  expect(performance.now() - sentMs).toBeLessThan(1500);
+});
+
+test.each([
+  [900, undefined],
+  [1001, 'more than 1000 keys'],
+])('a list of %i keys may be written, or hides none of another client', async (count, refusal) => {
+  const act = await victim(cluster);
+  const ids = Array.from({ length: count }, (_, index) => `condition:service.rollcall.dev/${1000 + index}`);
+  // Lists are sorted: it is the last one.
+  const all = refusal === undefined ? ids : [...ids, 'label:person'];
+  const refused = await act.patch({
+    metadata: { annotations: { [KEYS]: JSON.stringify(Object.fromEntries(all.map((id) => [id, 'rule']))) } },
+  });
+  if (refusal === undefined) expect(refused).toBeUndefined();
+  else expect(refused).toContain(refusal);
+});
+
+test('a device label that no client owns after a reset is neither listed nor changed', async () => {
+  const act = await victim(cluster);
+  await cluster.api.patch(nodePath(act), { metadata: { managedFields: [{}] } });
+  const annotations = listing(`label:${NFD}`);
+  await act.patch({ metadata: { annotations } });
+  await act.apply({ labels: { [NFD]: 'true' } });
+  await act.apply({ labels: { [NFD]: 'true' }, annotations });
+  await act.patch({ metadata: { labels: { [NFD]: null } } });
+  await act.apply({ labels: { [NFD]: 'mine' }, annotations });
+  const { labels, annotations: after } = (await act.read()).metadata;
+  expect(labels?.[NFD]).toBe('true');
+  expect(after?.[KEYS] ?? '').not.toContain(NFD);
+});
+
+test('what another client sets of a listed label of a service gets no value but true', async () => {
+  const act = await victim(cluster);
+  const key = 'service.rollcall.dev/free';
+  await act.patch({ metadata: { labels: { [key]: 'true' }, annotations: listing(`label:${key}`) } });
+  await act.patch({ metadata: { labels: { [key]: null } } });
+  await cluster.api.patch(`${nodePath(act)}?fieldManager=owner`, { metadata: { labels: { [key]: 'theirs' } } });
+  expect(await act.patch({ metadata: { labels: { [key]: 'mine' } } })).toContain('may not change the labels');
+  expect((await act.read()).metadata.labels?.[key]).toBe('theirs');
+});
+
+test('an entry of another client gains no field for the map of labels as a whole', async () => {
+  const act = await victim(cluster);
+  const before = entriesOf(await act.read());
+  await act.forge((entries) =>
+    entries.map((entry) => {
+      const metadata = (entry.fieldsV1['f:metadata'] ?? {}) as Field;
+      const labels = { ...(metadata['f:labels'] as Field | undefined), '.': {} };
+      return entry.manager === 'nfd-master'
+        ? { ...entry, fieldsV1: { 'f:metadata': { ...metadata, 'f:labels': labels } } }
+        : entry;
+    }),
+  );
+  expect(entriesOf(await act.read())).toEqual(before);
 });
 
 describe('a Node whose managedFields were reset stays small:', () => {

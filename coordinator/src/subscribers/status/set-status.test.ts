@@ -1,3 +1,4 @@
+import { cutTexts } from '@rollcall/common/status-limits.ts';
 import { describe, expect, test } from 'vitest';
 import type { ObservedNode } from '../../state/observed-node.ts';
 import type { ObservedPoolLabelSet } from '../../state/pool-label-sets.ts';
@@ -202,7 +203,7 @@ test('refused keys are bounded in number and length', () => {
     key: `${index}-${'x'.repeat(5000)}`,
     reason: 'is bad',
   }));
-  const status = statusOf({ refused });
+  const status = cutTexts(statusOf({ refused }));
   expect(status.refusedKeys).toHaveLength(20);
   expect(status.refusedKeys[0]).toEqual({ key: `0-${'x'.repeat(314)}…`, reason: 'is bad' });
   expect(JSON.stringify(status).length).toBeLessThan(8500);

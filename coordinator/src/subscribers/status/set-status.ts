@@ -1,3 +1,4 @@
+import { cutText, REFUSED_KEYS_MAX } from '@rollcall/common/status-limits.ts';
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { parseManagedLabels, type RefusedKey } from '../../decide/labelers/pool-keys.ts';
 import type { ObservedNode } from '../../state/observed-node.ts';
@@ -28,9 +29,6 @@ export type SetFacts = {
   now: string;
 };
 
-const REFUSED_MAX = 20;
-/** No valid key is longer. */
-const KEY_LENGTH_MAX = 317;
 const CONFLICTS_SHOWN = 3;
 const NODES_SHOWN = 3;
 
@@ -48,7 +46,7 @@ export function setStatus(facts: SetFacts): SetStatus {
     nodesMatched: tally.matched,
     nodesLabelled: isNoneSet ? 0 : tally.labelled,
     nodesInConflict: tally.conflicts.length,
-    refusedKeys: refused.slice(0, REFUSED_MAX).map(({ key, reason }) => ({ key: shortened(key), reason })),
+    refusedKeys: refused.slice(0, REFUSED_KEYS_MAX).map(({ key, reason }) => ({ key, reason })),
     conditions: conditionsOf(verdict, { NodesLabelled: nodesLabelled(facts, verdict) }, about),
   };
 }
@@ -69,15 +67,11 @@ export function setInForce(facts: Pick<SetFacts, 'set' | 'overruledBy' | 'refuse
 function refusalIn(refused: readonly RefusedKey[]): string {
   const [first] = refused;
   const more = refused.length > 1 ? ` (and ${refused.length - 1} more)` : '';
-  return `${shortened(first?.key ?? '')} ${first?.reason}${more}`;
+  return `${cutText(first?.key ?? '', 'key')} ${first?.reason}${more}`;
 }
 
 function areAllRefused({ set, refused }: Pick<SetFacts, 'set' | 'refused'>): boolean {
   return refused.length > 0 && refused.length === Object.keys(set.labels).length;
-}
-
-function shortened(key: string): string {
-  return key.length > KEY_LENGTH_MAX ? `${key.slice(0, KEY_LENGTH_MAX - 1)}…` : key;
 }
 
 function nodesLabelled(facts: SetFacts, verdict: StatusVerdict): StatusVerdict {

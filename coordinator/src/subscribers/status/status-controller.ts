@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '@rollcall/common/clock.ts';
 import type { Logger } from '@rollcall/common/logging.ts';
+import { cutTexts, STATUS_TEXT_LENGTHS } from '@rollcall/common/status-limits.ts';
 import { collectionPath, type WatchedResource } from '@rollcall/common/watched-resources.ts';
 import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import { mayBeGone, SLOW_MS } from '../../kube/client.ts';
@@ -119,8 +120,9 @@ export class StatusController<T extends KeptObject, S extends object> {
     const statusOf = look();
     const due = objects.flatMap((object) => {
       try {
-        const status = statusOf(object);
-        if (!status) return [];
+        const wanted = statusOf(object);
+        if (!wanted) return [];
+        const status = cutTexts(wanted);
         this.#tell(object, status);
         const isDue = !this.#writing.has(object.uid) && clock.monotonic() >= (this.#failed.get(object.uid)?.dueMs ?? 0);
         return isDue && !isDeepStrictEqual(object.status, status) ? [{ object, status }] : [];
@@ -263,7 +265,7 @@ const STATUSES: readonly unknown[] = ['True', 'False', 'Unknown'] satisfies Cond
 /** What a status says by a condition; `undefined` if it has none in that form. */
 export function verdictIn(status: unknown, of: string): StatusVerdict | undefined {
   const { status: said, reason, message } = conditionsIn(status).find((each) => each?.type === of) ?? {};
-  if (typeof reason !== 'string' || typeof message !== 'string' || !STATUSES.includes(said)) return undefined;
+  if (!isFit(reason, 'reason') || typeof message !== 'string' || !STATUSES.includes(said)) return undefined;
   return { status: said as Condition['status'], reason, message };
 }
 
@@ -271,8 +273,13 @@ export function verdictIn(status: unknown, of: string): StatusVerdict | undefine
 export function conditionOf<T extends string>(type: T, verdict: StatusVerdict, { object, now }: About): Condition<T> {
   const before = conditionsIn(object.status).find((each) => each?.type === type && each.status === verdict.status);
   const since = before?.lastTransitionTime;
-  const lastTransitionTime = typeof since === 'string' ? since : now;
+  const lastTransitionTime = isFit(since, 'lastTransitionTime') ? since : now;
   return { type, ...verdict, lastTransitionTime, observedGeneration: object.generation };
+}
+
+/** Whether it is a text that the field still may have: an older CRD may have let others write a longer one. */
+function isFit(value: unknown, field: keyof typeof STATUS_TEXT_LENGTHS): value is string {
+  return typeof value === 'string' && value.length <= STATUS_TEXT_LENGTHS[field];
 }
 
 type Unchecked = { [K in keyof Condition]?: unknown } | null;

@@ -132,9 +132,9 @@ spec:
     - name: oldKeyList
       expression: variables.oldAnnotations[?'rollcall.dev/keys'].orValue('')
     - name: keyIds
-      expression: variables.keyList.split('"').filter(id, id.matches('^(label|taint|condition):'))
+      expression: variables.keyList.findAll('"(label|taint|condition):[^"]+', 1001)
     - name: oldKeyIds
-      expression: variables.oldKeyList.split('"').filter(id, id.matches('^(label|taint|condition):'))
+      expression: variables.oldKeyList.findAll('"(label|taint|condition):[^"]+', 1001)
     - name: newIds
       expression: "variables.keyList == variables.oldKeyList ? [] : variables.keyIds.filter(id, !(id in variables.oldKeyIds))"
     - name: earlierKeys
@@ -151,31 +151,35 @@ spec:
         : variables.labels.filter(k, variables.oldLabels[?k] != variables.labels[?k] && !(k in variables.ownLabels))
           + variables.oldLabels.filter(k, !(k in variables.labels) && !(k in variables.ownLabels))
     - name: newLabelIds
-      expression: variables.newIds.filter(id, id.startsWith('label:')).map(id, id.substring(6))
+      expression: variables.newIds.filter(id, id.startsWith('"label:')).map(id, id.substring(7))
     - name: touched
       expression: variables.changed + (variables.newLabelIds + variables.newListed).filter(k, !(k in variables.changed))
     - name: devices
       expression: variables.touched.filter(k, variables.devicePrefixes.exists(p, k.startsWith(p)))
+    - name: reserved
+      expression: variables.touched.filter(k, (k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))))
     - name: readiness
-      expression: variables.touched.filter(k, variables.servicePrefixes.exists(p, k.startsWith(p)) && !(k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))))
+      expression: variables.touched.filter(k, variables.servicePrefixes.exists(p, k.startsWith(p)) && !(k in variables.reserved))
     - name: ofRule
-      expression: variables.touched.filter(k, variables.ownPrefixes.exists(p, k.startsWith(p)) && !(k in variables.devices) && !(k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))))
+      expression: variables.touched.filter(k, variables.ownPrefixes.exists(p, k.startsWith(p)) && !(k in variables.devices) && !(k in variables.reserved))
     - name: special
       expression: "variables.touched.filter(k, !(!(k in variables.identity) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii()))))"
     - name: notOfPool
       expression: variables.touched.filter(k, !(k in variables.listed && variables.isInPool && variables.poolPrefixes.exists(p, k.startsWith(p))) || k in variables.special)
     - name: taken
       expression: variables.touched.filter(k, k in variables.oldLabels && !(variables.oldOwnFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue()) && !variables.oldOthersFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue())))
+    - name: unowned
+      expression: variables.touched.filter(k, !variables.oldFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue() && !(m.manager in ['rollcall', 'before-first-apply'])))
     - name: wereListed
-      expression: variables.touched.filter(k, k in variables.oldListed || (('label:' + k) in variables.oldKeyIds || k in variables.earlierKeys))
+      expression: variables.touched.filter(k, k in variables.oldListed || (('"label:' + k) in variables.oldKeyIds || k in variables.earlierKeys))
     - name: foreignLabels
       expression: |-
         variables.changed.filter(k, !(k in variables.labels
-          ? (k in variables.devices && !(k in variables.taken) && ('label:' + k) in variables.keyIds)
-            || (k in variables.readiness && ('label:' + k) in variables.keyIds && (k in variables.wereListed || (variables.labels[k] == 'true' && !(k in variables.taken))))
-            || ((!(k in variables.notOfPool) || (k in variables.ofRule && ('label:' + k) in variables.keyIds)) && (!(k in variables.taken) || k in variables.wereListed))
+          ? (k in variables.devices && !(k in variables.taken) && ('"label:' + k) in variables.keyIds)
+            || (k in variables.readiness && ('"label:' + k) in variables.keyIds && variables.labels[k] == 'true' && (k in variables.wereListed || !(k in variables.taken)))
+            || ((!(k in variables.notOfPool) || (k in variables.ofRule && ('"label:' + k) in variables.keyIds)) && (!(k in variables.taken) || k in variables.wereListed))
           : (k in variables.readiness && variables.oldLabels[?k].orValue('') == 'true')
-            || (k in variables.devices ? !(k in variables.taken) || (k in variables.wereListed && !variables.oldFields.exists(m, m.?fieldsV1[?'f:metadata'][?'f:labels'][?('f:' + k)].hasValue() && !(m.manager in ['rollcall', 'before-first-apply']))) : !(k in variables.special) && (!(k in variables.taken) || k in variables.wereListed))
+            || (k in variables.devices ? !(k in variables.taken) || (k in variables.wereListed && k in variables.unowned) : !(k in variables.special) && (!(k in variables.taken) || k in variables.wereListed))
             || (k in variables.removedLabels && k in variables.oldListed)))
     - name: foreignListed
       expression: variables.newListed.filter(k, !(k in variables.labels && !(k in variables.notOfPool) && !(k in variables.taken)))
@@ -189,7 +193,7 @@ spec:
     - name: removedTaints
       expression: |-
         variables.oldTaints.map(t, t.key).filter(k, !variables.taints.exists(t, t.key == k) && (k == 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall'
-          || ((('taint:' + k) in variables.oldKeyIds || k in variables.earlierKeys) && (!(k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))
+          || ((('"taint:' + k) in variables.oldKeyIds || k in variables.earlierKeys) && (!(k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))
             || ['startup-taint.cluster-autoscaler.kubernetes.io/', 'status-taint.cluster-autoscaler.kubernetes.io/', 'readiness.k8s.io/'].exists(p, k.startsWith(p))))))
     - name: mayChangeConditions
       expression: {{ ne (toString .Values.coordinator.config.servicesConditions) "false" | quote }}
@@ -204,7 +208,7 @@ spec:
     - name: removedConditions
       expression: |-
         variables.oldConditions.map(c, c.type).filter(k, !(k in variables.untouchable)
-          && !variables.conditions.exists(c, c.type == k) && (('condition:' + k) in variables.oldKeyIds || k in variables.earlierKeys))
+          && !variables.conditions.exists(c, c.type == k) && (('"condition:' + k) in variables.oldKeyIds || k in variables.earlierKeys))
   validations:
     - expression: |-
         variables.isNode ? request.operation == 'UPDATE' && (request.?subResource.orValue('') == '' || variables.isStatus)
@@ -231,7 +235,7 @@ spec:
         !variables.isNode || !variables.isStatus
         || ([[variables.conditions, variables.oldConditions].map(s, s.filter(t, !(t.type in variables.removedConditions || [t.type].all(k, !(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && k.matches("^[A-Za-z0-9./_-]+$")))))].all(s, s[0] == s[1])
           && variables.conditions.all(c, c in variables.oldConditions || [c.type].all(k,
-            ('condition:' + k) in variables.oldKeyIds && !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))
+            ('"condition:' + k) in variables.oldKeyIds && !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))
           && variables.oldConditions.all(c, variables.conditions.exists(o, o.type == c.type)
             || c.type in variables.removedConditions || [c.type].all(k, !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))
           && variables.conditions.all(c, size(c.status) <= 7 || c in variables.oldConditions)
@@ -246,8 +250,8 @@ spec:
       messageExpression: "'rollcall may not change the annotations ' + variables.foreignAnnotations.join(', ')"
     - expression: |-
         (variables.list == variables.oldList || size(variables.list) <= 147456)
-        && (variables.keyList == variables.oldKeyList || size(variables.keyList) <= 147456)
-      message: rollcall may not write a list of keys of more than 147456 characters
+        && (variables.keyList == variables.oldKeyList || (size(variables.keyList) <= 147456 && size(variables.keyIds) <= 1000))
+      message: rollcall may not write a list of more than 1000 keys or 147456 characters
     - expression: |-
         variables.keyList == variables.oldKeyList || variables.keyList in ['', '{}'] || (variables.keyList.endsWith('}')
           && (variables.keyList.substring(0, size(variables.keyList) - 1) + ',').matches('^[{]("(label|taint|condition):[^"\\\\[:cntrl:]]+":"((rule|service):)?[^":\\\\[:cntrl:]]*",)+$') && variables.keyIds.all(i, id, i == 0 || variables.keyIds[i - 1] < id))
@@ -265,8 +269,8 @@ spec:
     - expression: |-
         size(variables.newIds) == 0
         || (variables.newLabelIds.all(k, k in variables.ownLabels || k in variables.wereListed || (k in variables.labels
-          && (k in variables.devices || (k in variables.readiness && (!(k in variables.taken) || variables.oldLabels[?k].orValue('') == 'true')) || (k in variables.ofRule && !(k in variables.taken)) || !(k in variables.notOfPool))))
-          && variables.newIds.filter(id, !id.startsWith('label:')).all(id, [id.substring(id.indexOf(':') + 1)].all(k, k in variables.earlierKeys || (id.startsWith('taint:')
+          && ((k in variables.devices && (!(k in variables.taken) || !(k in variables.unowned))) || (k in variables.readiness && (!(k in variables.taken) || variables.oldLabels[?k].orValue('') == 'true')) || (k in variables.ofRule && !(k in variables.taken)) || !(k in variables.notOfPool))))
+          && variables.newIds.filter(id, !id.startsWith('"label:')).all(id, [id.substring(id.indexOf(':') + 1)].all(k, k in variables.earlierKeys || (id.startsWith('"taint:')
             ? variables.taints.exists(t, t.key == k && (k in variables.ownTaints || (t.key != 'startup-taint.cluster-autoscaler.kubernetes.io/rollcall' && variables.servicePrefixes.exists(p, t.key.startsWith(p)))))
             : !(k in variables.untouchable) && variables.conditionPrefixes.exists(p, k.startsWith(p)) && k.matches("^[A-Za-z0-9./_-]+$") && !variables.takenConditions.exists(t, 'k:{"type":"' + k + '"}' in t)))))
       message: rollcall may not list the keys of others as its own
@@ -279,7 +283,7 @@ spec:
           || (t.effect == 'NoSchedule' && t.?value.orValue('') == 'true'))
       message: rollcall may add its taints with the value true and the effect NoSchedule only
     - expression: |-
-        variables.taints.all(t, t in variables.oldTaints || ('taint:' + t.key) in variables.keyIds)
+        variables.taints.all(t, t in variables.oldTaints || ('"taint:' + t.key) in variables.keyIds)
         && (size(variables.taints) <= 256 || size(variables.taints) <= size(variables.oldTaints))
       message: rollcall may only add taints that it lists, and not more than 256 to a Node
     - expression: |-
@@ -304,7 +308,7 @@ spec:
                 && a.fieldsV1[g][h].all(f, f.startsWith('f:') ? object[?g.substring(2)][?h.substring(2)][?f.substring(2)].hasValue() && size(a.fieldsV1[g][h][f]) <= 8 : f == '.' || (g != 'f:metadata' && size(f) <= 512))))
             : a.?fieldsV1.orValue({}).all(g, (x[1].exists(c, c.?fieldsV1[?g].hasValue()) || (!x[0] && size(a.fieldsV1[g]) > 0)) && a.fieldsV1[g].all(h, x[1].exists(c, c.?fieldsV1[?g][?h] == a.?fieldsV1[?g][?h])
               || (h == 'f:taints' && !x[0] && variables.taints != variables.oldTaints)
-              || ((variables.isNode ? h in ['f:labels', 'f:annotations', 'f:conditions'] : h == 'f:annotations' || (g == 'f:' + variables.may[0] && object[?g.substring(2)][?h.substring(2)] != oldObject[?g.substring(2)][?h.substring(2)])) && (!x[0] || x[1].exists(c, c.?fieldsV1[?g][?h].hasValue())) && a.fieldsV1[g][h].all(f, f == '.' || x[1].exists(c, c.?fieldsV1[?g][?h][?f] == a.?fieldsV1[?g][?h][?f])
+              || ((variables.isNode ? h in ['f:labels', 'f:annotations', 'f:conditions'] : h == 'f:annotations' || (g == 'f:' + variables.may[0] && object[?g.substring(2)][?h.substring(2)] != oldObject[?g.substring(2)][?h.substring(2)])) && (!x[0] || x[1].exists(c, c.?fieldsV1[?g][?h].hasValue())) && a.fieldsV1[g][h].all(f, (f == '.' && !x[0]) || x[1].exists(c, c.?fieldsV1[?g][?h][?f] == a.?fieldsV1[?g][?h][?f])
                 || ((variables.isNode
                 ? (h == 'f:conditions'
                   ? variables.isStatus && (variables.conditionPrefixes.exists(p, f.startsWith('k:{"type":"' + p)) || !variables.conditions.exists(d, f == 'k:{"type":"' + d.type + '"}'))
@@ -325,8 +329,8 @@ spec:
                     && ((variables.conditionPrefixes.exists(p, f.startsWith('k:{"type":"' + p)) && !variables.takenConditions.exists(t, f in t)) || !variables.isNode) && n.fieldsV1[g][h][f].all(v, v in ['.', 'f:type', 'f:status', 'f:reason', 'f:message', 'f:lastHeartbeatTime', 'f:lastTransitionTime', 'f:observedGeneration'] && size(n.fieldsV1[g][h][f][v]) == 0)
                   : f.startsWith('f:') && size(n.fieldsV1[g][h][f]) == 0 && object[?g.substring(2)][?h.substring(2)][?f.substring(2)].hasValue()
                     && (h != 'f:annotations' || f.substring(2) in (variables.isNode ? variables.ownAnnotations : variables.may))
-                    && (h != 'f:labels' || !variables.isNode || [f.substring(2)].all(k, k in variables.ownLabels || variables.devicePrefixes.exists(p, k.startsWith(p))
-                        || ((variables.servicePrefixes.exists(p, k.startsWith(p)) || variables.ownPrefixes.exists(p, k.startsWith(p))) && ('label:' + k) in variables.keyIds && !(k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))))
+                    && (h != 'f:labels' || !variables.isNode || [f.substring(2)].all(k, k in variables.ownLabels
+                        || (('"label:' + k) in variables.keyIds && (variables.devicePrefixes.exists(p, k.startsWith(p)) || ((variables.servicePrefixes.exists(p, k.startsWith(p)) || variables.ownPrefixes.exists(p, k.startsWith(p))) && !(k in variables.identity || (k.contains('/') && ['k8s.io', 'kubernetes.io'].exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d)))))))
                         || (k in variables.listed && variables.isInPool && variables.poolPrefixes.exists(p, k.startsWith(p)) && !(k in variables.identity) && k != 'nodepool.banzaicloud.io/managed-labels' && !(k.contains('/') ? (k.contains('/') && variables.reservedDomains.exists(d, ('.' + k.split('/')[0].lowerAscii()).endsWith('.' + d))) : variables.reservedDomains.exists(d, !d.contains('.') && d == k.lowerAscii())))))))))))
       message: rollcall may not own the fields of others, nor fields that are not there, nor have more than one entry for an operation
 {{- end }}
