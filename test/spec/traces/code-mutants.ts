@@ -33,4 +33,10 @@ export const CODE_MUTANTS: readonly CodeMutant[] = [
     from: 'return now + Math.max(state.durationMs, leaseDurationMs);',
     to: 'return now;',
   },
+  {
+    name: 'a renewal that counts from its answer',
+    file: 'coordinator/src/term/lease.ts',
+    from: 'this.#leadership.extend(startedAt);',
+    to: 'this.#leadership.extend(momentOf(this.#options.clock));',
+  },
 ];

@@ -235,8 +235,11 @@ function disturb(world: World, recorder: Recorder, random: () => number): void {
     },
     () => {
       const { latency } = way;
+      const forMs = between(1000, 12_000);
       way.latency = () => 100 + random() * 2300;
-      world.later(between(1000, 12_000), () => {
+      // What is written soon after a late answer shows from when the leader counts.
+      for (let atMs = 0; atMs < forMs; atMs += 1000) world.later(atMs, turn);
+      world.later(forMs, () => {
         way.latency = latency;
       });
     },
