@@ -32,7 +32,9 @@ export function wantPublished(
       wants.set(id, HOLD);
     } else if (service && isSelected(world, truth, service)) {
       const verdict = verdicts.get(service.name);
-      const want = verdict && wantOf(service, id, verdict);
+      const known = verdict && wantOf(service, id, verdict);
+      // §10: unknown keeps what is published. What another claimant had says nothing of the service.
+      const want = known === HOLD && originOf(world, truth, id)?.startsWith('service:') === false ? undefined : known;
       const isLate = id.startsWith('taint:') && typeof want === 'string' && mayWait(world, truth, service);
       wants.set(id, isLate ? ANY : want);
     } else if (truth.ours.has(id)) {
@@ -82,6 +84,11 @@ function isOfRival({ nodes }: World, { name }: NodeTruth, id: string): boolean {
   );
 }
 
-function isListed({ nodes }: World, { name }: NodeTruth, id: string): boolean {
-  return nodes.get(name)?.metadata.annotations?.[KEYS_ANNOTATION]?.includes(JSON.stringify(id)) === true;
+function isListed(world: World, truth: NodeTruth, id: string): boolean {
+  return originOf(world, truth, id) !== undefined;
+}
+
+function originOf({ nodes }: World, { name }: NodeTruth, id: string): string | undefined {
+  const list = nodes.get(name)?.metadata.annotations?.[KEYS_ANNOTATION] ?? '{}';
+  return (JSON.parse(list) as Record<string, string>)[id];
 }

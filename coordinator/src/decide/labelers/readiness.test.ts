@@ -134,6 +134,24 @@ describe('a service', () => {
     expect(on({}, { ...theirs, ownedLabels: new Set([label]) })).toEqual([`label ${label} absent exclusive`]);
   });
 
+  test.each([
+    ['service:service', 'keep'],
+    ['service:edited', 'keep'],
+    [undefined, 'keep'],
+    ['pool', 'absent'],
+    ['rule', 'absent'],
+    ['rule:service', 'absent'],
+    ['device', 'absent'],
+    ['fact', 'absent'],
+  ])('that is unknown keeps a label that the Node lists for %s: %s', (origin, stance) => {
+    const { label = '' } = SERVICE.publish;
+    const listed = origin === undefined || origin === 'pool' ? {} : { [`label:${label}`]: origin };
+    const managed = origin === 'pool' ? { 'nodepool.banzaicloud.io/managed-labels': JSON.stringify([label]) } : {};
+    const annotations = { 'rollcall.dev/keys': JSON.stringify(listed), ...managed };
+    const node = { labels: { [label]: 'true' }, annotations };
+    expect(claimsOf(SERVICE, { state: 'unknown', cause: 'unknown' }, node)).toMatchObject([{ stance }, {}]);
+  });
+
   test('that is not ready has its taint as long as that is not withheld, which changes nothing else', () => {
     for (const withheld of ['absent', 'keep'] as const) {
       expect(stances(SERVICE, { state: 'not-ready', withheld })).toEqual(['absent', withheld]);

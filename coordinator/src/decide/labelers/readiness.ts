@@ -91,6 +91,12 @@ function standOf(kind: keyof typeof STANCES, { state, reason, sinceMs, cause }: 
   return { stance: STANCES[kind][state], reason, sinceMs, cause };
 }
 
+/** Whether a pool, a rule, a device or a fact had the label before the service: it says nothing of the service. */
+function isOfAnother(label: string, node: EvaluatedNode): boolean {
+  const origin = keysOn(node).get(listedKey('label', label));
+  return origin !== undefined && (!isOfService(origin) || isOfRule(origin));
+}
+
 /**
  * With the gate `taint` the label is set once and stays. A new node on which the service is not ready gets it after the
  * taint: in between, a scheduler would take the node for ready.
@@ -101,6 +107,15 @@ function labelStand(
   node: EvaluatedNode,
   readiness: ServiceReadiness,
 ): Stand {
+  if (readiness.state === 'unknown' && isOfAnother(label, node)) {
+    const { reason, cause } = readiness;
+    return {
+      stance: 'absent',
+      reason: `what set it no longer requests it; ${reason}`,
+      sinceMs: readiness.sinceMs,
+      cause,
+    };
+  }
   if (origin.kind !== 'built-in' || origin.gate !== 'taint') return standOf('label', readiness);
   if (!isTainted(origin, node)) return NOT_FOR_WORKSPACES;
   const key = publish.taint?.key;
