@@ -32,6 +32,25 @@ const MENDED: readonly { what: string; history: History }[] = [
       ],
     },
   },
+  {
+    what: 'a person applied the label of a NodeService, too, and a pool wanted it when that was deleted',
+    history: {
+      seed: 11_006_298,
+      world: {
+        gate: 'label',
+        nodes: [{ pool: 'a', forWorkspaces: true }],
+        nodeServices: { x: { checks: { device: 'edgetpu' }, publish: { label: 'svc.example/y' } } },
+        sharedLabels: true,
+        rulesAreById: true,
+      },
+      steps: [
+        { pauseMs: 0, deed: 'a set comes to want the label of a NodeService, or no longer does', number: 201_001_123 },
+        { pauseMs: 0, deed: 'a person sets a published label', number: 1_443_413_593 },
+        { pauseMs: 0, deed: 'the CRD of NodeServices is deleted, and may return', number: 1_575_756_990 },
+        { pauseMs: 0, deed: 'an accelerator comes or goes', number: 1_217_014_642 },
+      ],
+    },
+  },
 ];
 
 test.each(MENDED)('a history holds that failed once: $what', async ({ history }) => {

@@ -22,17 +22,32 @@ type Given = {
   shared?: string[];
   known?: boolean;
   implied?: string;
+  /** What the Node lists, by `kind:key`. */
+  listed?: Record<string, string>;
+  servicesKnown?: boolean;
   others?: ObservedPoolLabelSet[];
 };
 
 /** Claims as `key stance ownership value`, with `foreign` or `left` where the label of another writer stays. */
 function claims(
-  { labels = {}, list, wanted, owned = [], shared = [], known = true, implied, others = [] }: Given,
+  {
+    labels = {},
+    list,
+    wanted,
+    owned = [],
+    shared = [],
+    known = true,
+    implied,
+    listed,
+    servicesKnown = true,
+    others = [],
+  }: Given,
   by = labeler,
 ): string[] {
   const annotations: Record<string, string> = {
     ...(list === undefined ? {} : { [LIST]: list }),
     ...(implied === undefined ? {} : { 'rollcall.dev/implied-labels': implied }),
+    ...(listed && { 'rollcall.dev/keys': JSON.stringify(listed) }),
   };
   const poolLabelSet = wanted && poolSet(wanted);
   const seen = snapshot({
@@ -41,6 +56,7 @@ function claims(
     pool: 'gold',
     poolLabelSet,
     poolLabelSetsKnown: known,
+    servicesKnown,
     otherPools: others.map(({ pool }) => pool),
     otherPoolLabelSets: others,
     ownedLabels: new Set(owned),
@@ -86,6 +102,17 @@ describe('a label that the pool asks for', () => {
     expect(claims({ ...given, wanted: { tier: 'silver' } })).toEqual([
       'tier present exclusive silver',
       `${LIST} present exclusive ["tier"]`,
+    ]);
+  });
+
+  test('is ours where the Node lists it for a NodeService that has it no longer, whoever applies it as well', () => {
+    const given = { labels: { tier: 'true' }, owned: ['tier'], shared: ['tier'], wanted: { tier: 'gold' } };
+    const listed = { 'label:tier': 'service:u' };
+    expect(claims({ ...given, listed })).toEqual(['tier present exclusive gold', `${LIST} present exclusive ["tier"]`]);
+    expect(claims({ ...given, listed, servicesKnown: false })).toEqual(['tier absent shared gold foreign', NO_LIST]);
+    expect(claims({ ...given, listed: { 'label:tier': 'rule:service' } })).toEqual([
+      'tier absent shared gold foreign',
+      NO_LIST,
     ]);
   });
 

@@ -1,6 +1,6 @@
 import { MANAGED_LABELS_ANNOTATION } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
-import { isOfRule, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
+import { isOfRule, isOfService, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
 import { type Claim, type EvaluatedNode, type Labeler, theirLabel } from './labeler.ts';
 import {
   formatManagedLabels,
@@ -54,7 +54,7 @@ export function poolLabelsLabeler(reserved: ReservedKeys): Labeler {
       function wanted(key: string, value: string): Claim {
         const label = { ...OWN, kind: 'label', key, value, object } as const;
         const there = node.labels[key];
-        if (managed.has(key) || there === undefined || isOursAlone(key, node)) {
+        if (managed.has(key) || there === undefined || isOurs(key, node)) {
           listed.push(key);
           return { ...label, stance: 'present', ownership: 'exclusive', reason: source };
         }
@@ -126,10 +126,12 @@ function originOf(key: string, node: EvaluatedNode): Origin | undefined {
 
 /**
  * Whether the label is of a rule, or has no known origin, and is not applied by another writer as well: a pool takes
- * precedence.
+ * precedence. What a NodeService had, which has it no longer, goes whoever applies it as well.
  */
-function isOursAlone(key: string, node: EvaluatedNode): boolean {
-  return (node.ownedLabels.has(key) || isOfRule(originOf(key, node))) && !node.sharedLabels.has(key);
+function isOurs(key: string, node: EvaluatedNode): boolean {
+  const origin = originOf(key, node);
+  if (node.servicesKnown && isOfService(origin) && !isOfRule(origin)) return true;
+  return (node.ownedLabels.has(key) || isOfRule(origin)) && !node.sharedLabels.has(key);
 }
 
 /** Labels that rollcall applied, and that no other labeler may want gone. */
