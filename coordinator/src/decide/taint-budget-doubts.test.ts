@@ -100,16 +100,14 @@ test('a request that was not answered holds a place, and gives none to its node 
   expect(mayHave()).toEqual([first]);
 });
 
-test('a node whose own unanswered request took the last place is looked at again when the service is another', () => {
+test('a node keeps the place that its own unanswered request may have taken, also when the service is another', () => {
   const [before, after] = [serviceWith(1), serviceWith(1)];
-  const only = node('a');
-  const budget = budgetOf(new Map([['a', only]]));
-  budget.observe([before], only);
+  const nodes = new Map(['a', 'b'].map((name) => [name, node(name)]));
+  const [a, b] = [...nodes.values()] as [EvaluatedNode, EvaluatedNode];
+  const budget = budgetOf(nodes);
+  for (const each of [a, b]) budget.observe([before], each);
   budget.reserve([before], 'a', ADDED)(false);
-  budget.observe([after], only);
-  expect(budget.withheld(after, only)?.stance).toBe('absent');
-  // The Node was read, and does not have the taint.
-  budget.rested([after], only);
-  expect(budget.withheld(after, only)).toBeUndefined();
-  expect([...budget.takeWaiting()]).toEqual(['a']);
+  for (const each of [a, b]) budget.observe([after], each);
+  expect(budget.withheld(after, b)?.stance).toBe('absent');
+  expect(budget.withheld(after, a)).toBeUndefined();
 });

@@ -25,8 +25,6 @@ type Shown = {
   intolerant: Set<string>;
   /** Nodes to which a request may have added it, or the note. */
   inFlight: Set<string>;
-  /** Those among them that found a place for the service as it is now. */
-  placed: Set<string>;
   /** Nodes for which there was no place, those that wait longest first. */
   waiting: Set<string>;
   /** Whether none of its pods tolerated its taint when that was last looked at. */
@@ -115,10 +113,7 @@ export class TaintBudget {
       return plan?.taints?.add.some((taint) => taint.key === key) === true;
     };
     const reserved = services.flatMap((service) => (isReserved(service) ? (this.#of(service) ?? []) : []));
-    for (const { inFlight, placed } of reserved) {
-      inFlight.add(node);
-      placed.add(node);
-    }
+    for (const { inFlight } of reserved) inFlight.add(node);
     return (isSettled = true) => {
       for (const { inFlight } of isSettled ? reserved : []) inFlight.delete(node);
     };
@@ -127,13 +122,12 @@ export class TaintBudget {
   /** Nothing has to be written to a node: where no place is left, it waits. */
   rested(services: readonly Service[], node: EvaluatedNode): void {
     for (const service of services) {
-      const shown = this.#of(service);
-      // What was planned was planned while a request of its own may have taken the last place.
-      const wasWithheld = taintOf(service) !== undefined && this.withheld(service, node) !== undefined;
       this.#shown.get(service.name)?.inFlight.delete(node.name);
-      if (!shown || node.readiness.get(service.name)?.state !== 'not-ready') continue;
+      if (node.readiness.get(service.name)?.state !== 'not-ready') continue;
+      const shown = this.#of(service);
+      if (!shown) continue;
       const isWithheld = taintOf(service)
-        ? wasWithheld && node.taints !== undefined && !shown.intolerant.has(node.name)
+        ? this.withheld(service, node) !== undefined && node.taints !== undefined && !shown.intolerant.has(node.name)
         : !shown.closed.has(node.name) && isFailing(service, node) && isWithdrawn(service, node);
       put(shown.waiting, node.name, isWithheld);
     }
@@ -195,9 +189,8 @@ export class TaintBudget {
   }
 
   forget(node: string): void {
-    for (const { open, closed, otherwise, tolerant, intolerant, inFlight, placed, waiting } of this.#shown.values())
-      for (const names of [open, closed, otherwise, tolerant, intolerant, inFlight, placed, waiting])
-        names.delete(node);
+    for (const { open, closed, otherwise, tolerant, intolerant, inFlight, waiting } of this.#shown.values())
+      for (const names of [open, closed, otherwise, tolerant, intolerant, inFlight, waiting]) names.delete(node);
     this.#saw(node);
   }
 
@@ -211,12 +204,8 @@ export class TaintBudget {
   }
 
   #hasPlace(shown: Shown, node: string): boolean {
-    const { closed, otherwise, inFlight, placed } = shown;
-    return (
-      closed.has(node) ||
-      (inFlight.has(node) && placed.has(node)) ||
-      takenIn(shown, otherwise.has(node)) < limitOf(shown)
-    );
+    const { closed, otherwise } = shown;
+    return closed.has(node) || takenIn(shown, otherwise.has(node), node) < limitOf(shown);
   }
 
   /** A service that is new, or was edited, is counted anew, as its nodes are observed. */
@@ -284,7 +273,7 @@ type Closing = Pick<NodePlan, 'set' | 'taints'>;
 function newShown(service: Service, inFlight = new Set<string>()): Shown {
   const sets = { open: new Set<string>(), closed: new Set<string>(), otherwise: new Set<string>() };
   const pods = { tolerant: new Set<string>(), intolerant: new Set<string>(), waiting: new Set<string>() };
-  return { service, ...sets, ...pods, inFlight, placed: new Set<string>(), wasShunned: false, isCounted: false };
+  return { service, ...sets, ...pods, inFlight, wasShunned: false, isCounted: false };
 }
 
 type Looked = Pick<ObservedNode, 'name' | 'uid' | 'createdAtMs' | 'annotations' | 'taints'> &
@@ -323,11 +312,14 @@ function limitOf({ service, open }: Pick<Shown, 'service' | 'open'>): number {
   return Math.max(1, Math.floor((open.size * Number.parseInt(maxUnavailable, 10)) / 100));
 }
 
-/** How many places are taken. A taint that takes the place of another one of its key closes no further node. */
-function takenIn({ open, closed, otherwise, inFlight }: Shown, isThere: boolean): number {
+/**
+ * How many places are taken, without one that a request to `node` itself may have taken. A taint that takes the place of
+ * another one of its key closes no further node.
+ */
+function takenIn({ open, closed, otherwise, inFlight }: Shown, isThere: boolean, node?: string): number {
   const isCounted = (name: string) => closed.has(name) || (!isThere && otherwise.has(name));
   // A node that is younger than the service takes none.
-  const added = [...inFlight].filter((name) => open.has(name) && !isCounted(name)).length;
+  const added = [...inFlight].filter((name) => name !== node && open.has(name) && !isCounted(name)).length;
   return closed.size + (isThere ? 0 : otherwise.size) + added;
 }
 
