@@ -43,6 +43,8 @@ export function mayWait({ nodes }: World, { name }: NodeTruth, service: NodeServ
 /** Compares what rollcall writes with the budgets, counted on the Nodes as the API server has them. */
 export class TaintBudget {
   readonly #world: World;
+  /** Nodes, by uid, and services whose taint has been there since before the node was open: it took no place. */
+  readonly #closedFromBirth = new Set<string>();
   /** The limits of a service that may have counted lately, by uid and generation. */
   readonly #limits = new Map<string, { limit: number; atMs: number }[]>();
 
@@ -52,15 +54,30 @@ export class TaintBudget {
 
   /** To be looked at whenever something may have changed. */
   look(): void {
-    for (const service of inForce(this.#world)) this.#limitOf(service);
+    for (const service of inForce(this.#world)) {
+      this.#limitOf(service);
+      for (const node of this.#world.nodes.all()) this.#noteBirth(node, service);
+    }
+  }
+
+  #noteBirth(node: Node, service: NodeServiceObject): void {
+    const id = `${node.metadata.uid} ${service.uid}`;
+    if (!hasTaint(node, service)) this.#closedFromBirth.delete(id);
+    else if (!wasOpen(node, service)) this.#closedFromBirth.add(id);
   }
 
   /** What a write of rollcall broke of it. */
   written({ node, before, manager }: NodeWrite): string | undefined {
     if (manager !== FIELD_MANAGER || !before) return undefined;
     for (const service of inForce(this.#world)) {
+      this.#noteBirth(node, service);
       if (!hasTaint(node, service) || hasTaint(before, service) || !wasOpen(before, service)) continue;
-      const closed = this.#openTo(service).filter((each) => hasTaint(each, service) && !this.#isNews(each, service));
+      const closed = this.#openTo(service).filter(
+        (each) =>
+          hasTaint(each, service) &&
+          !this.#isNews(each, service) &&
+          !this.#closedFromBirth.has(`${each.metadata.uid} ${service.uid}`),
+      );
       if (closed.length > this.#limitOf(service))
         return `the taint of ${service.name} is on ${closed.length} nodes that were open`;
     }
