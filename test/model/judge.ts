@@ -24,6 +24,8 @@ import type { World } from './world.ts';
 
 /** No label lies for longer. */
 const LIE_MS = 3000;
+/** §10: a failure of what all nodes share counts after its `period`, its `timeout` and 2 s. */
+const SHARED_MS = 13_000;
 /** The same while many writes to other Nodes hang: what is urgent needs no tick, and no late watch. */
 const BESIDE_HUNG_MS = 1000;
 /** What was decided lately may still be under way: a write is evaluated by what was wanted within so long. */
@@ -122,7 +124,7 @@ export class Judge {
       this.#falls.heldUntilMs,
       this.#observer.keptUntilMs,
       // A NodeService that was written at the end is noticed, and then judged.
-      this.#world.busyUntilMs + NOTICED_MS + LIE_MS,
+      this.#world.busyUntilMs + NOTICED_MS + SHARED_MS + LIE_MS,
       gatesOpenMs(this.#world),
       delaysEndMs(this.#world),
       ...keys.map((key) => key.excusedUntilMs),
