@@ -36,11 +36,13 @@ export function guardWants(wants: Map<string, Want>, world: World, truth: NodeTr
     // What is not known now goes on where it was.
     if (wants.get(id) === HOLD) continue;
     const isLeaving = wants.has(id) && wants.get(id) === undefined && isConfigured(world, id);
+    const known = truth.leavingMs.get(id);
     if (!isLeaving || !node || valueOn(node, id) === undefined) {
+      if (known !== undefined) truth.stayedMs.set(id, { sinceMs: known, atMs: world.nowMs });
       truth.leavingMs.delete(id);
       continue;
     }
-    const sinceMs = truth.leavingMs.get(id) ?? world.nowMs;
+    const sinceMs = known ?? world.nowMs;
     truth.leavingMs.set(id, sinceMs);
     // The delay begins with the first nodes that lose it, and those whose writes fail or hang do not.
     const { troubledUntilMs } = world.faults;
@@ -75,6 +77,8 @@ export class Departures {
   readonly #world: World;
   /** By label, when nodes last lost it because the delay was over. */
   readonly #delayEndedMs = new Map<string, number>();
+  /** By label, since when a node has waited, without a moment in which none did. */
+  readonly #delayBeganMs = new Map<string, number>();
 
   constructor(world: World) {
     this.#world = world;
@@ -84,6 +88,7 @@ export class Departures {
   written({ node, before, manager }: NodeWrite): string | undefined {
     const truth = this.#world.truths.get(node.metadata.name);
     if (manager !== FIELD_MANAGER || !before || !truth) return undefined;
+    for (const id of CONFIGURED_IDS) this.#noteDelay(id);
     // One that was put back, however late, leaves once more.
     for (const id of CONFIGURED_IDS) if (valueOn(node, id) !== undefined) truth.lostMs.delete(id);
     const gone = CONFIGURED_IDS.filter((id) => valueOn(before, id) !== undefined && valueOn(node, id) === undefined);
@@ -93,9 +98,22 @@ export class Departures {
       .find((problem) => problem !== undefined);
   }
 
-  #left(id: string, { leavingMs, lostMs, turnedMs, said }: NodeTruth): string | undefined {
+  /** §12: the delay is counted from the first node that waits. */
+  #noteDelay(id: string): void {
+    const sinceMs = [...this.#world.truths.values()].flatMap(({ leavingMs, stayedMs }) => {
+      const [leaving, stayed] = [leavingMs.get(id), stayedMs.get(id)];
+      if (leaving === undefined) return [];
+      // That it was to stay for a moment may not have been seen.
+      return stayed && leaving - stayed.atMs <= LAG_MS ? stayed.sinceMs : leaving;
+    });
+    const beganMs = Math.min(this.#delayBeganMs.get(id) ?? Number.POSITIVE_INFINITY, ...sinceMs);
+    if (sinceMs.length === 0) this.#delayBeganMs.delete(id);
+    else this.#delayBeganMs.set(id, beganMs);
+  }
+
+  #left(id: string, { lostMs, turnedMs, said }: NodeTruth): string | undefined {
     const { nowMs, termBeganMs, truths } = this.#world;
-    if (nowMs - (leavingMs.get(id) ?? nowMs) >= DELAY_MS - SLACK_MS) {
+    if (nowMs - (this.#delayBeganMs.get(id) ?? nowMs) >= DELAY_MS - SLACK_MS) {
       this.#delayEndedMs.set(id, nowMs);
       return undefined;
     }

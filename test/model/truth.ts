@@ -78,6 +78,8 @@ export type NodeTruth = {
   turnedMs: number;
   /** Since when a label is to leave for what was configured. */
   leavingMs: Map<string, number>;
+  /** Since when a label had been to leave, and when it was to stay after all, or was gone. */
+  stayedMs: Map<string, { sinceMs: number; atMs: number }>;
   /** When a label left for what was configured, until it is to be there again. */
   lostMs: Map<string, number>;
 };
@@ -111,6 +113,7 @@ export function newTruth(node: Pick<NodeTruth, 'name' | 'uid' | 'forWorkspaces'>
     evidence: '',
     turnedMs: 0,
     leavingMs: new Map(),
+    stayedMs: new Map(),
     lostMs: new Map(),
   };
 }
