@@ -228,10 +228,11 @@ export class Replica {
       holdsOn: (node) => holds.on(node),
       massWithdrawalDelayMs: 60_000,
     });
+    const requests = new LeaderRequests({ client, fence, signal: this.#stopped.signal });
     const writer = new WriteQueue<PreparedPlan>({
-      writer: new NodeWriter(client),
+      writer: new NodeWriter(requests),
       observed: (node) => fleet.node(node),
-      ...{ fence, skipped, dryRun, clock, random, logger: LOGGER, registry },
+      ...{ skipped, dryRun, clock, random, logger: LOGGER, registry },
     });
     this.#ledger = new Ledger({
       record: (node) => fleet.record(node),
@@ -247,7 +248,7 @@ export class Replica {
       evict &&
       new Evictor({
         ...{ client, clock, random, registry, dryRun, signal: this.#stopped.signal, logger: LOGGER },
-        requests: new LeaderRequests({ client, fence, signal: this.#stopped.signal }),
+        requests,
         record: () => {},
         delayMs: 30_000,
         stateOf: (node) => evaluator.evictable(node),

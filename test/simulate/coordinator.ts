@@ -10,6 +10,7 @@ import { createReportHandler } from '@rollcall/coordinator/ingest/reports.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import { KubeStatusError } from '@rollcall/coordinator/kube/client.ts';
 import type { KubeClientOptions } from '@rollcall/coordinator/kube/https-client.ts';
+import type { LeaderRequests } from '@rollcall/coordinator/kube/leader-requests.ts';
 import { type CoordinatorConfig, loadConfig } from '@rollcall/coordinator/model/config.ts';
 import { Machine, type MemoryServer, type Network } from '@rollcall/coordinator/term/testing/machine.ts';
 
@@ -92,9 +93,16 @@ export class SimCoordinator {
     return this.#parts?.replica;
   }
 
+  /** What sends for the leader. */
+  get requests(): LeaderRequests | undefined {
+    return this.#parts?.base.requests;
+  }
+
   /** Milliseconds for which it may go on writing; a machine that is suspended sends nothing, whatever its clock says. */
   get mayWriteMs(): number {
-    return this.machine.isDead || this.machine.isSuspended ? 0 : (this.#parts?.base.fence.remainingMs() ?? 0);
+    return this.machine.isDead || this.machine.isSuspended
+      ? 0
+      : (this.#parts?.base.leadershipState.fence.remainingMs() ?? 0);
   }
 
   /** Whether it leads, knows enough to write, and runs. */

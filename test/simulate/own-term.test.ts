@@ -8,11 +8,11 @@ test('a replica that begins another term decides only after its writes of the la
   try {
     await world.clock.advance(60_000);
     const { leader } = world;
-    const writer = leader?.replica?.writer;
-    if (!leader || !writer) throw new Error('no coordinator leads');
+    const requests = leader?.requests;
+    if (!leader || !requests) throw new Error('no coordinator leads');
     // A write that hangs at the API server.
     const { promise, resolve } = Promise.withResolvers<void>();
-    writer.settled = () => promise;
+    requests.settled = () => promise;
     // As by a step of the clock, which a suspended machine sees as well: the term ends, and the same replica leads again.
     leader.machine.jumpWallClock(5000);
     await world.clock.advance(8000);

@@ -42,7 +42,7 @@ export async function startCoordinator(
   const replica = await createReplica(context);
   const listeners = await open(context, replica, life);
   const election = join(context, replica, listeners);
-  life.onStop('election', () => election.release(replica.settled()));
+  life.onStop('election', () => election.release(context.requests.settled()));
   life.onStop('writes', () => replica.writer.stop());
 
   run(context, replica, listeners);
@@ -110,7 +110,7 @@ const FRESH_LIST_MS = 10_000;
 
 /** A term begins: everything that belongs to one is made anew. It decides once nothing that is watched may be old. */
 async function lead(context: ReplicaContext, replica: Replica, { tls }: Listeners): Promise<void> {
-  const { config, client, keys, leadershipState, clock, logger } = context;
+  const { config, client, requests, keys, leadershipState, clock, logger } = context;
   const { controller, scheduling, fleet, watches } = replica;
   const term = leadershipState.begin();
   const { signal } = term;
@@ -118,7 +118,7 @@ async function lead(context: ReplicaContext, replica: Replica, { tls }: Listener
   scheduling?.beginTerm();
   tls?.lead();
   // Writes of the last term may still take effect, and hold no place in the budgets of this one.
-  await replica.writer.settled();
+  await requests.settled();
   if (signal.aborted) return;
   watches.relist(FRESH_LIST_MS);
   await until(() => watches.current(), clock, signal);

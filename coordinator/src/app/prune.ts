@@ -8,6 +8,7 @@ import type { AskSkipped } from '../decide/intent/plan.ts';
 import { prunePlan } from '../decide/intent/plan-node.ts';
 import { type KubeClient, KubeStatusError } from '../kube/client.ts';
 import { createKubeMetrics } from '../kube/kube-metrics.ts';
+import { LeaderRequests } from '../kube/leader-requests.ts';
 import type { KubeObject } from '../kube/objects.ts';
 import { createReflector } from '../kube/reflector.ts';
 import { realDependencies } from '../kube/runtime-dependencies.ts';
@@ -88,12 +89,12 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
     logger,
     metrics,
   });
+  const requests = new LeaderRequests({ client, fence: election, signal });
   const writeQueue: WriteQueue = new WriteQueue({
     observed: (name) => nodes.get(name),
-    writer: new NodeWriter(client),
+    writer: new NodeWriter(requests),
     skipped,
     dryRun: config.dryRun,
-    fence: election,
     registry,
     logger,
     clock,
@@ -125,7 +126,7 @@ export async function startPrune(setup: Setup, logger: Logger, life: Lifecycle):
   });
   await look();
   if (signal.aborted) return;
-  life.onStop('election', () => election.release(writeQueue.settled()));
+  life.onStop('election', () => election.release(requests.settled()));
   life.onStop('writes', () => writeQueue.stop());
   void watch.run();
   void election.run();

@@ -46,7 +46,6 @@ export function createReplicaContext(
     client,
     contact,
     leadershipState,
-    fence,
     requests,
     signal,
     logger,

@@ -40,7 +40,7 @@ export type Replica = Awaited<ReturnType<typeof createReplica>>;
 
 /** Builds a replica from the bottom up: state, decisions, the writer, subscribers, watches, and at last the controller. */
 export async function createReplica(context: ReplicaContext) {
-  const { config, environment, keys, client, fence, requests, leadershipState, registry, kubeMetrics } = context;
+  const { config, environment, keys, client, requests, leadershipState, registry, kubeMetrics } = context;
   const { clock, random, signal, logger } = context;
   const mayDecide = () => leadershipState.mayDecide();
 
@@ -89,11 +89,10 @@ export async function createReplica(context: ReplicaContext) {
     clock,
   });
   const writer = new WriteQueue<PreparedPlan>({
-    writer: new NodeWriter(client),
+    writer: new NodeWriter(requests),
     observed: (node) => fleet.node(node),
     skipped,
     dryRun: config.dryRun,
-    fence,
     registry,
     logger,
     clock,
@@ -286,7 +285,5 @@ export async function createReplica(context: ReplicaContext) {
       for (const node of scheduling?.hintsDue() ?? []) hint(node);
       for (const status of statuses) void status.tick();
     },
-    /** Resolves when nothing is under way that only a leader may do. */
-    settled: () => Promise.all([writer.settled(), requests.settled()]),
   };
 }

@@ -8,6 +8,7 @@ import { Evaluator, type EvaluatorOptions } from '../decide/evaluator.ts';
 import { ChangeLog } from '../decide/intent/changes.ts';
 import { NOTHING_CONFIGURED } from '../decide/labelers/labelers.test-fixtures.ts';
 import type { KubeClient, WriteFence } from '../kube/client.ts';
+import { LeaderRequests } from '../kube/leader-requests.ts';
 import type { Pod } from '../kube/objects.ts';
 import { registryOf } from '../model/keys/key-registry.test-fixtures.ts';
 import { serviceOf } from '../model/services.test-fixtures.ts';
@@ -70,11 +71,12 @@ export function stage({ subscribers = {}, client, fence = { remainingMs: () => 0
     ...shared,
   } as EvaluatorOptions;
   const evaluator = new Evaluator(options);
+  const signal = new AbortController().signal;
+  const requests = new LeaderRequests({ client: client as KubeClient, fence, signal });
   const writer = new WriteQueue<PreparedPlan>({
-    writer: new NodeWriter(client as KubeClient),
+    writer: new NodeWriter(requests),
     observed: (node) => fleet.node(node),
     skipped,
-    fence,
     dryRun: false,
     random: () => 0,
     registry: new Registry(),

@@ -1,4 +1,4 @@
-import { describeError } from '@rollcall/common/coded-error.ts';
+import { describeError, hasCode } from '@rollcall/common/coded-error.ts';
 import type { KeyChange } from '../decide/intent/kinds/kind.ts';
 import { KINDS } from '../decide/intent/kinds/kinds.ts';
 import type { NodeKeyRef } from '../decide/intent/plan.ts';
@@ -23,6 +23,8 @@ export type WriteOutcome =
   | { kind: 'conflict'; foreign: ForeignKey[] }
   /** Nothing was written: the Node is not what the plan was made from. It changed, or went. */
   | { kind: 'stale' }
+  /** Nothing was sent: this replica may not write any more. */
+  | { kind: 'fenced' }
   /** There is no such Node any more; one of that name may be another. */
   | { kind: 'gone' }
   /** Nothing was written: keys or values are malformed. Without `keys`, the rules known here do not tell which. */
@@ -47,6 +49,7 @@ const MAPS = Object.values(KINDS).flatMap(({ field, isWellFormed }) => (isWellFo
  * README has the table. `sent` is what the write changed.
  */
 export function classifyWriteError(error: unknown, sent: readonly KeyChange[]): WriteOutcome {
+  if (hasCode(error, 'LEADERSHIP_LOST')) return { kind: 'fenced' };
   if (!(error instanceof KubeStatusError)) return { kind: 'failed', error };
   switch (error.status) {
     case 404:

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isolate, PROBES_MAX, type Probe } from './refused-keys.ts';
 
-const accepted: Probe<string> = { kind: 'accepted' };
-const refused: Probe<string> = { kind: 'refused', message: 'no' };
+const accepted: Probe = { kind: 'applied', node: { metadata: { name: 'n', uid: 'u', resourceVersion: '1' } } };
+const refused: Probe = { kind: 'denied', message: 'no' };
 
 /** Refuses what contains one of the offenders, and counts. */
 function refusing(offenders: ReadonlySet<number>) {
@@ -78,13 +78,13 @@ describe('isolating', () => {
 
   test('ends at once with what stops a probe, and keeps what was found', async () => {
     let probes = 0;
-    const found = await isolate<number, string>([1, 2], async (part) => {
+    const found = await isolate([1, 2], async (part) => {
       probes += 1;
-      if (probes === 3) return { kind: 'stop', stop: 'throttled' };
+      if (probes === 3) return { kind: 'stale' };
       return part.includes(1) ? refused : accepted;
     });
     expect(found.offending.map(({ suspect }) => suspect)).toEqual([1]);
-    expect(found.ended).toEqual({ kind: 'stop', stop: 'throttled' });
+    expect(found.ended).toEqual({ kind: 'stop', stop: { kind: 'stale' } });
     expect(probes).toBe(3);
   });
 });

@@ -65,7 +65,7 @@ test('a label that is let go of is no longer remembered as written', async () =>
 });
 
 test('who may not write makes no plan', async () => {
-  const { turn, written, planned } = started({ withdrawal }, { fencedInMs: 0 });
+  const { turn, written, planned } = started({ withdrawal }, { mayBegin: false });
   expect(await turn.run()).toEqual({ kind: 'dropped' });
   expect([written, planned()]).toEqual([[], 0]);
 });

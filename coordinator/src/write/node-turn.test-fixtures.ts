@@ -67,7 +67,7 @@ export function started(
     dryRun = false,
     priority = 'normal',
     isLagging = false,
-    fencedInMs = 60_000,
+    mayBegin = true,
     managedFields,
   }: {
     reply?: (kind: Kind, count: number, change: unknown) => WriteOutcome | undefined;
@@ -76,7 +76,7 @@ export function started(
     dryRun?: boolean;
     priority?: Priority;
     isLagging?: boolean;
-    fencedInMs?: number;
+    mayBegin?: boolean;
     /** Of the Node as it is read, which it cannot be otherwise. */
     managedFields?: ManagedFields[];
   } = {},
@@ -103,6 +103,7 @@ export function started(
     return { kind: 'applied', node: { metadata: { ...NODE, labels: { a: '1' } } } };
   };
   const writer = {
+    mayBegin,
     send,
     read: async (_name: string, { whole = false } = {}) => {
       reads += 1;
@@ -120,7 +121,6 @@ export function started(
     observed: () => seen ?? (plan && nodeOf(plan)),
     writer,
     gate: new WriteGate({
-      fence: { remainingMs: () => fencedInMs },
       metrics,
       clock,
       random: () => 0.5,

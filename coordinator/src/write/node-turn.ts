@@ -14,6 +14,7 @@ import {
   type SkippedKey,
 } from '../decide/intent/plan.ts';
 import type { Node } from '../kube/objects.ts';
+import type { WriteOutcome } from './classify.ts';
 import type { LostWrites } from './lost-writes.ts';
 import type { ApplyMetrics } from './metrics.ts';
 import type { NodeWriter } from './node-writer.ts';
@@ -21,7 +22,7 @@ import { findRefused, type SearchDependencies } from './refused-keys.ts';
 import type { RefusedKey, SkippedKeys } from './skipped-keys.ts';
 import { DROPPED, endOf, type TurnEnd } from './turn-end.ts';
 import type { Lane, Priority, WorkItem } from './work-queue.ts';
-import type { GateOutcome, WriteGate } from './write-gate.ts';
+import type { WriteGate } from './write-gate.ts';
 import { refusedIn, writersOf, writtenKeys } from './written-keys.ts';
 
 /** Prepares what is written, and hears of what came of it. `P` is a plan with what it was made from. */
@@ -67,7 +68,7 @@ type Step = Write & { urgent: boolean };
 type WriteAttempt<P extends NodePlan> = Step & {
   plan: P;
   seen: SeenNode | undefined;
-  outcome: GateOutcome;
+  outcome: WriteOutcome;
   ended: (isSettled: boolean) => void;
 };
 
@@ -117,9 +118,9 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
   }
 
   async #writeNext(): Promise<WriteAttempt<P> | TurnEnd | 'read'> {
-    const { gate, dryRun } = this.#deps;
+    const { writer, dryRun } = this.#deps;
     // Checked before the plan is made too, because a standby receives every change as well.
-    if (!gate.open) return DROPPED;
+    if (!writer.mayBegin) return DROPPED;
     const seen = this.#deps.observed(this.#name);
     if (seen) this.#deps.skipped.observe(seen);
     const plan = this.#withoutForeign(this.#handler.prepare(this.#name));
@@ -139,7 +140,7 @@ export class NodeTurn<P extends NodePlan = NodePlan> {
    * A write that was not answered may have been carried out, and the watch may not have shown it yet. The next one is good
    * for the Node as it was observed only, since what it leaves out may be there by now. What is urgent waits for nothing.
    */
-  async #write(node: NodeRef, step: Step): Promise<GateOutcome> {
+  async #write(node: NodeRef, step: Step): Promise<WriteOutcome> {
     const { gate, writer, lost } = this.#deps;
     const context = { node: this.#name, lane: this.#lane };
     const ifUnchanged = !step.urgent && lost.isLast(this.#name);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { KubeClient, KubeRequest } from '../kube/client.ts';
+import type { KubeRequest } from '../kube/client.ts';
 import { NodeWriter } from './node-writer.ts';
 
 const node = { name: 'n/1', uid: 'u', resourceVersion: '7' };
@@ -8,16 +8,15 @@ const metadata = { name: 'n/1', uid: 'u', resourceVersion: '8' };
 /** Keeps what is sent; what comes of it is tested against a real API server. */
 function started(failure?: Error) {
   const sent: KubeRequest[] = [];
-  const client: KubeClient = {
+  const requests = {
+    mayBegin: true,
     request: async <T>(request: KubeRequest) => {
       sent.push(request);
       if (failure) throw failure;
       return { kind: 'PartialObjectMetadata', metadata } as T;
     },
-    stream: () => Promise.resolve(),
-    close: () => {},
   };
-  return { sent, writer: new NodeWriter(client) };
+  return { sent, writer: new NodeWriter(requests) };
 }
 
 describe('a set', () => {

@@ -2,7 +2,7 @@ import { FIELD_MANAGER } from '@rollcall/common/well-known.ts';
 import type { Write } from '../decide/intent/kinds/kind.ts';
 import { WRITES } from '../decide/intent/kinds/kinds.ts';
 import type { NodeRef } from '../decide/intent/plan.ts';
-import type { KubeClient } from '../kube/client.ts';
+import type { LeaderRequests } from '../kube/leader-requests.ts';
 import type { Node } from '../kube/objects.ts';
 import { classifyWriteError, type WriteOutcome } from './classify.ts';
 
@@ -28,12 +28,19 @@ const WHOLE = 'application/json';
 /** Keeps spec and status out of the answer. */
 const METADATA_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
+type Requests = Pick<LeaderRequests, 'request' | 'mayBegin'>;
+
 /** Writes to one Node at a time. No method throws: every end is an outcome. */
 export class NodeWriter {
-  readonly #client: KubeClient;
+  readonly #requests: Requests;
 
-  constructor(client: KubeClient) {
-    this.#client = client;
+  constructor(requests: Requests) {
+    this.#requests = requests;
+  }
+
+  /** Whether a write could begin now. */
+  get mayBegin(): boolean {
+    return this.#requests.mayBegin;
   }
 
   async send(node: NodeRef, write: Write, options: WriteOptions): Promise<WriteOutcome> {
@@ -41,7 +48,7 @@ export class NodeWriter {
     const { form, subresource, force, body, whole } = patch(write, node, options.ifUnchanged === true);
     const query = { ...(force ? { force: 'true' } : {}), ...(options.rehearsal ? { dryRun: 'All' } : {}) };
     try {
-      const answer = await this.#client.request<Node>({
+      const answer = await this.#requests.request<Node>({
         method: 'PATCH',
         path: subresource ? `${pathOf(node.name)}/${subresource}` : pathOf(node.name),
         query: { fieldManager: FIELD_MANAGER, ...query },
@@ -61,7 +68,7 @@ export class NodeWriter {
   async read(name: string, { timeoutMs = READ_TIMEOUT_MS, whole = false } = {}): Promise<Node | undefined> {
     const accept = whole ? WHOLE : METADATA_ONLY;
     const request = { method: 'GET', path: pathOf(name), accept, timeoutMs } as const;
-    return this.#client.request<Node>(request).catch(() => undefined);
+    return this.#requests.request<Node>(request).catch(() => undefined);
   }
 }
 

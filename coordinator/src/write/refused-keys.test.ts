@@ -36,7 +36,6 @@ function started(reply: (labels: object) => WriteOutcome, { mustYield = false } 
     observeEvidenceToApplied: () => {},
   };
   const gate = new WriteGate({
-    fence: { remainingMs: () => 60_000 },
     metrics,
     clock,
     random: () => 0.5,

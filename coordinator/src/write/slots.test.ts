@@ -14,7 +14,6 @@ const throttled = (retryAfterMs: number): WriteOutcome => ({ kind: 'throttled', 
 function started() {
   const clock = new FakeClock();
   const gate = new WriteGate({
-    fence: { remainingMs: () => 60_000 },
     metrics: {
       countPatch: () => {},
       observePatch: () => {},

@@ -1,12 +1,12 @@
 import { CodedError } from '@rollcall/common/coded-error.ts';
 import { expect, test } from 'vitest';
+import type { WriteOutcome } from './classify.ts';
 import { endOf, type TurnEnd } from './turn-end.ts';
-import type { GateOutcome } from './write-gate.ts';
 import { status, TIMED_OUT, UNREACHABLE } from './write-queue.test-fixtures.ts';
 
 const other = new CodedError('KUBE_REQUEST_FAILED', 'on purpose');
 
-test.each<[string, GateOutcome, TurnEnd]>([
+test.each<[string, WriteOutcome, TurnEnd]>([
   ['was not sent, as this replica may not write, drops the node', { kind: 'fenced' }, { kind: 'dropped' }],
   ['found no node ends with the node gone', { kind: 'gone' }, { kind: 'gone' }],
   [

@@ -1,7 +1,7 @@
 import { hasCode } from '@rollcall/common/coded-error.ts';
 import { isTimeout } from '../kube/client.ts';
+import type { WriteOutcome } from './classify.ts';
 import type { Priority } from './work-queue.ts';
-import type { GateOutcome } from './write-gate.ts';
 
 /** How a turn ended, and so when the Node is looked at again. */
 export type TurnEnd =
@@ -21,7 +21,7 @@ export type TurnEnd =
 export const DROPPED: TurnEnd = { kind: 'dropped' };
 
 /** Returns how the turn ends after an outcome that the turn does not handle itself. */
-export function endOf(outcome: GateOutcome, priority: Priority): TurnEnd {
+export function endOf(outcome: WriteOutcome, priority: Priority): TurnEnd {
   switch (outcome.kind) {
     case 'fenced':
       return DROPPED;

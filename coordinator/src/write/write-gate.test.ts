@@ -8,14 +8,12 @@ import { TIMED_OUT, UNREACHABLE } from './write-queue.test-fixtures.ts';
 
 const APPLIED: WriteOutcome = { kind: 'applied', node: { metadata: { name: 'n', uid: 'u', resourceVersion: '2' } } };
 
-function started(remainingMs: number) {
+function started() {
   const clock = new FakeClock();
-  const state = { remainingMs, answers: true, isAwaited: false };
-  const timeouts: number[] = [];
+  const state = { answers: true, isAwaited: false };
   const seconds: number[] = [];
   const slowNodes = new SlowNodes({ clock, read: async () => state.answers });
   const gate = new WriteGate({
-    fence: { remainingMs: () => state.remainingMs },
     metrics: {
       countPatch: () => {},
       observePatch: (_kind, tookSeconds) => seconds.push(tookSeconds),
@@ -28,48 +26,28 @@ function started(remainingMs: number) {
     isAwaited: () => state.isAwaited,
   });
   const pass = (outcome: WriteOutcome = APPLIED, tookMs = 0, lane: Lane = 'normal') =>
-    gate.pass('set', { node: 'n', lane }, async ({ timeoutMs, signal }) => {
-      timeouts.push(timeoutMs);
+    gate.pass('set', { node: 'n', lane }, async ({ signal }) => {
       await new Promise<void>((resolve) => {
         clock.after(tookMs, resolve);
         signal.addEventListener('abort', () => resolve());
       });
       return signal.aborted ? { kind: 'failed', error: signal.reason } : outcome;
     });
-  return { clock, gate, pass, slowNodes, state, timeouts, seconds };
+  return { clock, gate, pass, slowNodes, state, seconds };
 }
 
 describe('a write', () => {
-  test.each([0, -1])('does not begin with %i ms left on the fence', async (remainingMs) => {
-    const { gate, pass, timeouts } = started(remainingMs);
-    expect(gate.open).toBe(false);
-    expect(await pass()).toEqual({ kind: 'fenced' });
-    expect(timeouts).toEqual([]);
-  });
-
-  test.each([
-    [1, 1],
-    [9999, 9999],
-    [60_000, 10_000],
-  ])('with %i ms left on the fence takes %i ms at most', async (remainingMs, timeoutMs) => {
-    const { clock, gate, pass, timeouts } = started(remainingMs);
-    expect(gate.open).toBe(true);
-    const passed = pass();
+  test('that was not sent says nothing of its node', async () => {
+    const { clock, pass, slowNodes, seconds } = started();
+    slowNodes.took('n', 5000);
+    const passed = pass({ kind: 'fenced' }, 0, 'slow');
     await clock.advance(0);
-    expect(await passed).toEqual(APPLIED);
-    expect(timeouts).toEqual([timeoutMs]);
-  });
-
-  test('does not begin after the gate was closed, whatever the fence says', async () => {
-    const { gate, pass, timeouts } = started(60_000);
-    gate.close();
-    expect(gate.open).toBe(false);
-    expect(await pass()).toEqual({ kind: 'fenced' });
-    expect(timeouts).toEqual([]);
+    expect(await passed).toEqual({ kind: 'fenced' });
+    expect([slowNodes.has('n'), seconds]).toEqual([true, []]);
   });
 
   test('is measured in seconds', async () => {
-    const { clock, pass, seconds } = started(60_000);
+    const { clock, pass, seconds } = started();
     await clock.advance(5000);
     const passed = pass(APPLIED, 250);
     await clock.advance(250);
@@ -85,7 +63,7 @@ describe('a node', () => {
     ['that does not answer in time is slow', { kind: 'failed', error: TIMED_OUT }, 0, true],
     ['to which no connection is made is not slow', { kind: 'failed', error: UNREACHABLE }, 0, false],
   ])('%s', async (_what, outcome, tookMs, isSlow) => {
-    const { clock, gate, pass, slowNodes } = started(60_000);
+    const { clock, gate, pass, slowNodes } = started();
     const passed = pass(outcome, tookMs, 'slow');
     await clock.advance(tookMs);
     await passed;
@@ -97,7 +75,7 @@ describe('a node', () => {
   });
 
   test('that is slow is not slow any more once it answers soon, or is gone', async () => {
-    const { clock, pass, slowNodes } = started(60_000);
+    const { clock, pass, slowNodes } = started();
     slowNodes.took('n', 5000);
     const passed = pass(APPLIED, 10, 'slow');
     await clock.advance(10);
@@ -111,7 +89,7 @@ describe('a node', () => {
 
 /** Other Nodes wait for the place of each write. */
 function waitedFor() {
-  const run = started(60_000);
+  const run = started();
   run.state.isAwaited = true;
   for (let count = 0; count < 100; count += 1) run.slowNodes.took('other', 10);
   return run;
@@ -153,18 +131,4 @@ describe('a write that hangs while others wait for its place', () => {
     await clock.advance(800);
     expect(await passed).toEqual(APPLIED);
   });
-});
-
-test('the gate is settled when the last write under way has ended, and not before', async () => {
-  const { clock, gate, pass } = started(60_000);
-  const writes = [pass(APPLIED, 100), pass(APPLIED, 200)];
-  let isSettled = false;
-  const settled = gate.settled().then(() => {
-    isSettled = true;
-  });
-  await clock.advance(199);
-  expect(isSettled).toBe(false);
-  await clock.advance(1);
-  await Promise.all([...writes, settled]);
-  expect(isSettled).toBe(true);
 });

@@ -1,7 +1,7 @@
 import { Backoff } from '@rollcall/common/backoff.ts';
 import type { Clock } from '@rollcall/common/clock.ts';
 import { hasCode } from '@rollcall/common/coded-error.ts';
-import { isTimeout, type WriteFence } from '../kube/client.ts';
+import { isTimeout } from '../kube/client.ts';
 import type { WriteOutcome } from './classify.ts';
 import type { ApplyMetrics, WriteKind } from './metrics.ts';
 import type { SlowNodes } from './slow-nodes.ts';
@@ -11,7 +11,7 @@ import type { Lane } from './work-queue.ts';
 export const WRITES_MAX = 16;
 
 /** No write is waited for longer. */
-const WRITE_TIMEOUT_MAX_MS = 10_000;
+const WRITE_TIMEOUT_MS = 10_000;
 /** No Retry-After holds everything up for longer. */
 const PAUSE_MAX_MS = 60_000;
 /**
@@ -23,11 +23,7 @@ const UNREACHABLE_MAX_MS = 2000;
 /** So many in a row are no accident. */
 const UNREACHABLE_ATTEMPTS = 3;
 
-/** `fenced`: nothing was sent, because this replica may not write any more. */
-export type GateOutcome = WriteOutcome | { kind: 'fenced' };
-
 export type WriteGateOptions = {
-  fence: WriteFence;
   metrics: ApplyMetrics;
   clock: Clock;
   /** A number in [0, 1). */
@@ -40,7 +36,7 @@ export type WriteGateOptions = {
 /** The Node that a write is for, and the lane that the Node came in. */
 export type WriteContext = { node: string; lane: Lane };
 
-/** How long a write may take, and until when on the monotonic clock. The signal aborts when it is given up before that. */
+/** How long a write may take at most, and until when on the monotonic clock. The signal aborts when it is given up before that. */
 export type WriteLimits = { timeoutMs: number; untilMs: number; signal: AbortSignal };
 
 /**
@@ -53,8 +49,6 @@ export class WriteGate {
   readonly #waiting: Readonly<Record<Lane, ((isAdmitted: boolean) => void)[]>> = { slow: [], urgent: [], normal: [] };
   readonly #unreachable: Backoff;
   #slotsTaken = 0;
-  #writing = 0;
-  #settled: (() => void)[] = [];
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   #cancelWake: (() => void) | undefined;
   #lostMs = Number.NEGATIVE_INFINITY;
@@ -69,11 +63,6 @@ export class WriteGate {
   /** The moment on the monotonic clock, in milliseconds. */
   get nowMs(): number {
     return this.#options.clock.monotonic();
-  }
-
-  /** Whether a write could begin now. */
-  get open(): boolean {
-    return this.#remainingMs() > 0;
   }
 
   get inFlight(): number {
@@ -102,10 +91,8 @@ export class WriteGate {
     kind: WriteKind,
     { node, lane }: WriteContext,
     write: (limits: WriteLimits) => Promise<WriteOutcome>,
-  ): Promise<GateOutcome> {
+  ): Promise<WriteOutcome> {
     const { metrics, slowNodes, isAwaited } = this.#options;
-    const remainingMs = this.#remainingMs();
-    if (remainingMs <= 0) return { kind: 'fenced' };
     const startedMs = this.nowMs;
     const abort = new AbortController();
     // A Node that is known to be slow holds up only others of its kind, and has its time.
@@ -117,25 +104,17 @@ export class WriteGate {
           (reason) => abort.abort(reason),
         )
       : () => {};
-    this.#writing += 1;
     try {
-      const timeoutMs = Math.min(WRITE_TIMEOUT_MAX_MS, remainingMs);
+      const timeoutMs = WRITE_TIMEOUT_MS;
       const outcome = await write({ timeoutMs, untilMs: startedMs + timeoutMs, signal: abort.signal });
+      if (outcome.kind === 'fenced') return outcome;
       this.#learn(node, outcome, startedMs);
       metrics.countPatch(kind, outcome.kind);
       metrics.observePatch(kind, (this.nowMs - startedMs) / 1000);
       return outcome;
     } finally {
       ended();
-      this.#writing -= 1;
-      if (this.#writing === 0) for (const resolve of this.#settled.splice(0)) resolve();
     }
-  }
-
-  /** Resolves as soon as no write is under way. */
-  settled(): Promise<void> {
-    if (this.#writing === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#settled.push(resolve));
   }
 
   /** Nothing begins any more; what waits is let go. */
@@ -143,10 +122,6 @@ export class WriteGate {
     this.#closed = true;
     this.#cancelWake?.();
     for (const lane of Object.values(this.#waiting)) for (const admit of lane.splice(0)) admit(false);
-  }
-
-  #remainingMs(): number {
-    return this.#closed ? 0 : this.#options.fence.remainingMs();
   }
 
   #isFree(): boolean {

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import type { SeenNode } from '../decide/intent/kinds/kind.ts';
 import type { NodePlan } from '../decide/intent/plan.ts';
 import { type KubeClient, type KubeRequest, KubeStatusError } from '../kube/client.ts';
+import { LeaderRequests } from '../kube/leader-requests.ts';
 import type { ObjectMeta } from '../kube/objects.ts';
 import { leavingOut } from './leaving-out.test-fixtures.ts';
 import { NodeWriter } from './node-writer.ts';
@@ -81,14 +82,15 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
     stream: () => Promise.resolve(),
     close: () => {},
   };
+  const fence = { remainingMs: () => state.remainingMs };
+  const requests = new LeaderRequests({ client, fence, signal: new AbortController().signal });
   const registry = new Registry();
   const skipped = new SkippedKeys(clock);
   const writeQueue = new WriteQueue({
     observed: (name) => seen.get(name),
-    writer: new NodeWriter(client),
+    writer: new NodeWriter(requests),
     skipped,
     dryRun: false,
-    fence: { remainingMs: () => state.remainingMs },
     registry,
     logger: pino({ level: 'info' }, { write: (line) => logged.push(JSON.parse(line).msg) }),
     clock,
@@ -105,7 +107,7 @@ export function started(reply: (request: KubeRequest, count: number) => Reply = 
     contested: () => {},
     skipped: () => {},
   });
-  return { clock, sent, plans, written, logged, seen, state, writeQueue, registry, skipped };
+  return { clock, sent, plans, written, logged, seen, state, writeQueue, requests, registry, skipped };
 }
 
 export function planFor(name: string, parts: Partial<NodePlan> = {}): NodePlan {

@@ -4,7 +4,7 @@ import type { Registry } from '@rollcall/common/metrics.ts';
 import { Slices } from '@rollcall/common/slices.ts';
 import type { SeenNode } from '../decide/intent/kinds/kind.ts';
 import type { NodePlan } from '../decide/intent/plan.ts';
-import { isTimeout, KubeStatusError, type WriteFence } from '../kube/client.ts';
+import { isTimeout, KubeStatusError } from '../kube/client.ts';
 import { LostWrites } from './lost-writes.ts';
 import { type ApplyMetrics, createApplyMetrics } from './metrics.ts';
 import { NodeTurn, type TurnDependencies, type WriteHandler } from './node-turn.ts';
@@ -22,7 +22,6 @@ export type WriteQueueOptions = {
   skipped: SkippedKeys;
   /** Logs what would be written instead of writing it. */
   dryRun: boolean;
-  fence: WriteFence;
   registry: Registry;
   logger: Logger;
   clock: Clock;
@@ -72,7 +71,7 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
   #wasUnreachable = false;
 
   constructor(options: WriteQueueOptions) {
-    const { clock, random, fence, registry, skipped } = options;
+    const { clock, random, registry, skipped } = options;
     this.#options = options;
     this.#metrics = createApplyMetrics(registry, {
       queueDepth: () => this.#queue.depth,
@@ -91,7 +90,6 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
       isSlow: (node) => this.#slowNodes.has(node),
     });
     this.#gate = new WriteGate({
-      fence,
       metrics: this.#metrics,
       clock,
       random,
@@ -122,11 +120,6 @@ export class WriteQueue<P extends NodePlan = NodePlan> {
     this.#slowNodes.forget(nodeName);
     this.#lost.read(nodeName);
     this.#options.skipped.forget(nodeName);
-  }
-
-  /** Resolves when no write is under way: after that the Lease may go to another, if the fence is closed. */
-  settled(): Promise<void> {
-    return this.#gate.settled();
   }
 
   /** No write begins any more; resolves when those under way have ended. For good. */

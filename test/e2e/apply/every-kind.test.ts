@@ -135,7 +135,7 @@ describe.each(Object.entries(ROWS) as [KeyKind, Row][])('a key of the kind %s', 
     const writes = sent.length;
     rig.want(name, [row.wish(KEY, one)]);
     await rig.until(name);
-    await rig.writeQueue.settled();
+    await rig.requests.settled();
     expect(sent.length).toBe(writes);
   });
 

@@ -142,7 +142,7 @@ describe('a fence', () => {
     await waitFor('some writes', () => client.sent.length >= 50, { everyMs: 1 });
     remainingMs = 0;
     const sent = client.sent.length;
-    await rig.writeQueue.settled();
+    await rig.requests.settled();
     const written = countOf(await valuesOf('closing'), '1');
     await waitFor('an empty queue', async () => / 0$/m.test(await metric(rig, 'rollcall_coordinator_queue_depth')));
     expect(client.sent).toHaveLength(sent);
@@ -160,7 +160,7 @@ describe('stopping', () => {
     for (const name of names) rig.want(name, [label('stop', '1')]);
     await waitFor('writes under way', () => client.sent.length === 16);
     const order: string[] = [];
-    const settled = rig.writeQueue.settled().then(() => order.push('settled'));
+    const settled = rig.requests.settled().then(() => order.push('settled'));
     const stopped = rig.writeQueue.stop().then(() => order.push('stopped'));
     order.push('released');
     release();
@@ -169,7 +169,7 @@ describe('stopping', () => {
     expect(client.sent).toHaveLength(16);
     expect(countOf(await valuesOf('stop'), '1')).toBe(16);
     rig.writeQueue.add('node-199');
-    await rig.writeQueue.settled();
+    await rig.requests.settled();
     expect(client.sent).toHaveLength(16);
   });
 });

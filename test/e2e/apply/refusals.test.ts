@@ -106,7 +106,7 @@ describe('a key of another field manager', () => {
     await applyAs(cluster, 'kubelet', 'foreign', { labels: { unrelated: '1' } });
     await rig.sees('foreign', 'unrelated', '1');
     rig.writeQueue.add('foreign');
-    await rig.writeQueue.settled();
+    await rig.requests.settled();
     expect(writesTo('foreign')).toBe(before);
   });
 
@@ -284,7 +284,7 @@ describe('a taint that a policy refuses', () => {
 
   test('is left out alone, is told as such, and is tried again within 10 s', async () => {
     await newNode(cluster, 'tainted');
-    await rig.writeQueue.settled();
+    await rig.requests.settled();
     const policy = await startPolicy(cluster, {
       reason: 'Invalid',
       expression: `!object.spec.?taints.orValue([]).exists(t, t.key == 'a.io/bad') && !('tried' in object.metadata.labels)`,

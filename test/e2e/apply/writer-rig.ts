@@ -8,6 +8,7 @@ import { planNode } from '@rollcall/coordinator/decide/intent/plan-node.ts';
 import type { KubeClient, KubeRequest } from '@rollcall/coordinator/kube/client.ts';
 import { createKubeClient } from '@rollcall/coordinator/kube/https-client.ts';
 import { fileAccess } from '@rollcall/coordinator/kube/kube-config.ts';
+import { LeaderRequests } from '@rollcall/coordinator/kube/leader-requests.ts';
 import type { KubeObject } from '@rollcall/coordinator/kube/objects.ts';
 import { createIntern } from '@rollcall/coordinator/state/intern.ts';
 import { NodeStore } from '@rollcall/coordinator/state/node-store.ts';
@@ -62,7 +63,8 @@ export type WriterRigOptions = {
 
 /** The writer with the real planner and store before it, and a watch that delivers changes. */
 export type WriterRig = {
-  writeQueue: Pick<WriteQueue, 'add' | 'settled' | 'stop'>;
+  writeQueue: Pick<WriteQueue, 'add' | 'stop'>;
+  requests: LeaderRequests;
   skipped: SkippedKeys;
   /** Reports about keys that do not stay. */
   toldContested: readonly ContestedKey[];
@@ -96,6 +98,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   const skipped = new SkippedKeys(clock);
   const toldContested: ContestedKey[] = [];
   const registry = new Registry();
+  const requests = new LeaderRequests({ client, fence: { remainingMs }, signal: new AbortController().signal });
   const store: NodeStore = new NodeStore(({ name, next }) => (next ? writeQueue.add(name) : writeQueue.forget(name)));
   const prepare = (name: string) => {
     const node = store.get(name);
@@ -106,11 +109,10 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   };
   const writeQueue = new WriteQueue<NodePlan & { leftOut: ReadonlySet<string> }>({
     observed: (name) => store.get(name),
-    writer: new NodeWriter(client),
+    writer: new NodeWriter(requests),
     skipped,
     registry,
     dryRun,
-    fence: { remainingMs },
     clock,
     random: Math.random,
     logger: silentLogger(),
@@ -133,6 +135,7 @@ export function startWriterRig(cluster: Cluster, options: WriterRigOptions): Wri
   };
   return {
     writeQueue,
+    requests,
     skipped,
     toldContested,
     registry,

@@ -5,6 +5,7 @@ import type {
   NodeWithdrawal,
   TaintChange,
 } from '@rollcall/coordinator/decide/intent/plan.ts';
+import { LeaderRequests } from '@rollcall/coordinator/kube/leader-requests.ts';
 import { NodeWriter, type WriteOptions } from '@rollcall/coordinator/write/node-writer.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -31,7 +32,9 @@ let writer: ReturnType<typeof writesOf>;
 beforeAll(async () => {
   cluster = await startCluster();
   client = coordinatorClient(cluster);
-  writer = writesOf(new NodeWriter(client));
+  const signal = new AbortController().signal;
+  const requests = new LeaderRequests({ client, fence: { remainingMs: () => 10_000 }, signal });
+  writer = writesOf(new NodeWriter(requests));
 });
 afterAll(async () => {
   client?.close();
@@ -288,7 +291,7 @@ describe('the write queue', () => {
     rig.want('economy', [...wishes, annotation('a.io/note', 'n')]);
     await rig.until('economy');
     for (let repeat = 0; repeat < 20; repeat += 1) rig.writeQueue.add('economy');
-    await rig.writeQueue.settled();
+    await rig.requests.settled();
     expect((await counted()) - before).toBe(1);
     expect(await labelsOf('economy')).toMatchObject({ 'a.io/k0': 'v', 'a.io/k49': 'v' });
   });
