@@ -123,7 +123,7 @@ export function createAgent(options: AgentOptions): Agent {
   readiness.add(
     'first-probe-round',
     latched(() => {
-      if (!services.told) return 'no coordinator has sent the list of services yet';
+      if (!services.hasList) return 'no coordinator has sent the list of services yet';
       const unseen = services.unseen();
       return unseen.length === 0 ? undefined : `not yet probed: ${unseen.join(', ')}`;
     }),

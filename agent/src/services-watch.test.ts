@@ -141,10 +141,10 @@ describe('what is known of a service', () => {
   });
 
   test('is nothing at all before there is a list, and nothing is probed', async () => {
-    expect(watch.told).toBe(false);
+    expect(watch.hasList).toBe(false);
     expect([watch.states(), probed.size]).toEqual([[], 0]);
     await begin([define('a')]);
-    expect([watch.told, probed.size]).toEqual([true, 1]);
+    expect([watch.hasList, probed.size]).toEqual([true, 1]);
   });
 
   test('is nothing yet at another address', async () => {

@@ -70,7 +70,7 @@ export class ServicesWatch {
   readonly #turns: ProbeTurns;
   readonly #timer: SharedTimer;
   #watched = new Map<string, Watched>();
-  #told = false;
+  #hasList = false;
 
   constructor(options: ServicesWatchOptions) {
     this.#options = options;
@@ -100,7 +100,7 @@ export class ServicesWatch {
       // A list is another because something about its services, or about their pods, is.
       else monitor?.doubt();
     }
-    this.#told = true;
+    this.#hasList = true;
     this.#options.onChange();
   }
 
@@ -110,8 +110,8 @@ export class ServicesWatch {
   }
 
   /** Whether the coordinator has said what is to be probed. */
-  get told(): boolean {
-    return this.#told;
+  get hasList(): boolean {
+    return this.#hasList;
   }
 
   states(): ReportedState[] {

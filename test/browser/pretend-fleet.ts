@@ -125,7 +125,7 @@ export function auditDocument(
   return {
     since: new Date(Date.now() - 86_400_000 * 2.2).toISOString(),
     nodes,
-    lieSecondsPerNodeDay: 0.42,
+    driftSecondsPerNodeDay: 0.42,
     keys: SERVICES.map((service, index) => ({
       kind: 'label',
       key: labelOf(service),

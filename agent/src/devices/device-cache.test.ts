@@ -1,13 +1,13 @@
 import type { DeviceReport } from '@rollcall/common/report.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { DeviceCache, type DeviceLook } from './device-cache.ts';
+import { DeviceCache, type DeviceReader } from './device-cache.ts';
 
-/** What is under each name: a signature, and what a look finds. */
+/** What is under each name: a signature, and what a read finds. */
 let bus: Map<string, { signature: string; found: readonly DeviceReport[] | undefined }>;
 let read: string[];
 let cache: DeviceCache;
 
-const look: DeviceLook = {
+const reader: DeviceReader = {
   signature: (name) => bus.get(name)?.signature,
   read(name) {
     read.push(name);
@@ -25,7 +25,7 @@ function put(name: string, signature: string, id: string | undefined) {
 
 function refresh(extra: readonly string[] = []) {
   read = [];
-  const { devices, ...rest } = cache.refresh([...bus.keys(), ...extra], look);
+  const { devices, ...rest } = cache.refresh([...bus.keys(), ...extra], reader);
   return { ids: devices.map(({ attributes }) => attributes['id']), ...rest };
 }
 
@@ -35,15 +35,15 @@ beforeEach(() => {
 });
 
 describe('DeviceCache', () => {
-  test('reads a device until two looks agree, and then no more', () => {
+  test('reads a device until two reads agree, and then no more', () => {
     put('a', '1', 'first');
     expect(refresh()).toEqual({ ids: ['first'], settling: true, leftOut: 0 });
     expect(refresh()).toEqual({ ids: ['first'], settling: false, leftOut: 0 });
     expect(read).toEqual(['a']);
-    const before = cache.refresh(['a'], look);
+    const before = cache.refresh(['a'], reader);
     refresh();
     expect(read).toEqual([]);
-    expect(cache.refresh(['a'], look)).toBe(before);
+    expect(cache.refresh(['a'], reader)).toBe(before);
   });
 
   test('knows of nothing on an empty bus, and misses nothing', () => {
@@ -83,11 +83,11 @@ describe('DeviceCache', () => {
 
   test('does not take what changed while it was read', () => {
     put('a', '1', 'mixed');
-    const changing: DeviceLook = {
-      ...look,
+    const changing: DeviceReader = {
+      ...reader,
       read(name) {
         put('a', '2', 'new');
-        return look.read(name)?.length ? [device('mixed')] : undefined;
+        return reader.read(name)?.length ? [device('mixed')] : undefined;
       },
     };
     expect(cache.refresh(['a'], changing)).toMatchObject({ devices: [], settling: true });
@@ -96,10 +96,10 @@ describe('DeviceCache', () => {
 
   test('does not hurry for ever over what cannot be read, but goes on trying', () => {
     put('a', '1', undefined);
-    for (let looks = 1; looks < 10; looks += 1) expect(refresh()).toEqual({ ids: [], settling: true, leftOut: 0 });
+    for (let reads = 1; reads < 10; reads += 1) expect(refresh()).toEqual({ ids: [], settling: true, leftOut: 0 });
     expect(refresh()).toEqual({ ids: [], settling: false, leftOut: 1 });
-    const before = cache.refresh(['a'], look);
-    expect(cache.refresh(['a'], look)).toBe(before);
+    const before = cache.refresh(['a'], reader);
+    expect(cache.refresh(['a'], reader)).toBe(before);
     put('a', '1', 'late');
     expect(refresh()).toEqual({ ids: ['late'], settling: false, leftOut: 0 });
     refresh();
@@ -113,11 +113,11 @@ describe('DeviceCache', () => {
     refresh();
     refresh();
     let asked = 0;
-    const counting: DeviceLook = {
-      ...look,
+    const counting: DeviceReader = {
+      ...reader,
       signature(name) {
         asked += 1;
-        return look.signature(name);
+        return reader.signature(name);
       },
     };
     cache.refresh([...bus.keys()], counting);
@@ -136,10 +136,10 @@ describe('DeviceCache', () => {
   test('lets no more than 64 devices that are urgent go before their turn', () => {
     for (let index = 0; index < 300; index += 1) put(`d${index}`, '1', String(index));
     const urgent = new Set(Array.from({ length: 65 }, (_, index) => String(index)));
-    const hurrying: DeviceLook = { ...look, isUrgent: ({ attributes }) => urgent.has(attributes['id'] ?? '') };
+    const hurrying: DeviceReader = { ...reader, isUrgent: ({ attributes }) => urgent.has(attributes['id'] ?? '') };
     const names = [...bus.keys()];
     // It is the turn of the fourth 64 now.
-    for (let looks = 0; looks < 3; looks += 1) cache.refresh(names, hurrying);
+    for (let reads = 0; reads < 3; reads += 1) cache.refresh(names, hurrying);
     put('d63', '2', 'the last in time');
     put('d64', '2', 'the first too late');
     const { devices } = cache.refresh(names, hurrying);
@@ -155,13 +155,13 @@ describe('DeviceCache', () => {
     expect(refresh().ids.toSorted()).toEqual(first.ids.toSorted());
   });
 
-  test('keeps what it knew when a look fails', () => {
+  test('keeps what it knew when a read fails', () => {
     put('a', '1', 'first');
     refresh();
     refresh();
     put('b', '1', 'second');
-    const failing: DeviceLook = {
-      ...look,
+    const failing: DeviceReader = {
+      ...reader,
       read() {
         throw new Error('no file left');
       },

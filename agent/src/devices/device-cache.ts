@@ -8,10 +8,10 @@ const NAMES_MAX = 4096;
  * turns, which keeps a scan cheap.
  */
 export const COMPARED_MAX = 64;
-/** How often a device may differ from one look to the next until it is no longer worth hurrying. */
-const HURRIED_LOOKS_MAX = 10;
+/** How often a device may differ from one read to the next until it is no longer worth hurrying. */
+const HURRIED_READS_MAX = 10;
 
-export type DeviceLook = {
+export type DeviceReader = {
   /** Changes when the device under this name does; `undefined` when there is no device. To be cheap. */
   signature(name: string): string | undefined;
   /** `undefined` while not all that makes a device can be read. */
@@ -23,9 +23,9 @@ export type DeviceLook = {
 type Entry = {
   signature: string;
   devices: readonly DeviceReport[] | undefined;
-  /** Two looks in a row saw the same. Attributes and interfaces may come a moment after the device. */
-  settled: boolean;
-  looks: number;
+  /** Two reads in a row saw the same. Attributes and interfaces may come a moment after the device. */
+  stable: boolean;
+  reads: number;
   urgent: boolean;
 };
 
@@ -34,7 +34,7 @@ export class DeviceCache {
   readonly #compared: Compared;
   #entries: ReadonlyMap<string, Entry> = new Map();
   #reading: DevicesRead = { devices: [], settling: false, leftOut: 0 };
-  /** The names of the last look, as one text: most of the time they are the same. */
+  /** The names of the last read, as one text: most of the time they are the same. */
   #listed = '';
   #urgent: readonly string[] = [];
   #turn = 0;
@@ -44,7 +44,7 @@ export class DeviceCache {
   }
 
   /** What is there now, by the names of all that is there. */
-  refresh(all: readonly string[], look: DeviceLook): DevicesRead {
+  refresh(all: readonly string[], reader: DeviceReader): DevicesRead {
     const names = all.length > NAMES_MAX ? all.toSorted().slice(0, NAMES_MAX) : all;
     const listed = names.join('/');
     const isAsBefore = listed === this.#listed && !this.#reading.settling;
@@ -53,7 +53,7 @@ export class DeviceCache {
     for (const name of isAsBefore ? due : names) {
       const known = this.#entries.get(name);
       if (known && !isHurried(known) && !due.has(name)) continue;
-      const entry = compared(name, known, look);
+      const entry = compared(name, known, reader);
       if (entry !== known) changed.set(name, entry);
     }
     this.#turn = names.length === 0 ? 0 : (this.#turn + this.#compared.turn) % names.length;
@@ -71,7 +71,7 @@ export class DeviceCache {
     return this.#reading;
   }
 
-  /** Names of known devices that this look compares. */
+  /** Names of known devices that this read compares. */
   #due(names: readonly string[]): ReadonlySet<string> {
     const { turn, urgent } = this.#compared;
     const due = new Set(this.#urgent.slice(0, urgent));
@@ -83,32 +83,32 @@ export class DeviceCache {
   }
 }
 
-/** Neither settled nor given up. */
-function isHurried({ settled, looks }: Entry): boolean {
-  return !settled && looks < HURRIED_LOOKS_MAX;
+/** Neither stable nor given up. */
+function isHurried({ stable, reads }: Entry): boolean {
+  return !stable && reads < HURRIED_READS_MAX;
 }
 
-function compared(name: string, known: Entry | undefined, look: DeviceLook): Entry | undefined {
-  const signature = look.signature(name);
+function compared(name: string, known: Entry | undefined, reader: DeviceReader): Entry | undefined {
+  const signature = reader.signature(name);
   if (signature === undefined) return undefined;
   const isSame = known?.signature === signature;
-  if (isSame && known.settled) return known;
-  const read = look.read(name);
+  if (isSame && known.stable) return known;
+  const read = reader.read(name);
   // What changed its identity while it was read may be half of the one and half of the other.
-  const devices = look.signature(name) === signature ? read : undefined;
+  const devices = reader.signature(name) === signature ? read : undefined;
   const isSameRead = isSame && JSON.stringify(devices) === JSON.stringify(known.devices);
   // Nothing changed about a device that was given up, such as a device that is not authorized.
   if (isSameRead && devices === undefined && !isHurried(known)) return known;
-  const settled = isSameRead && devices !== undefined;
-  const urgent = devices?.some((device) => look.isUrgent?.(device)) === true;
-  return { signature, devices, settled, looks: isSame ? known.looks + 1 : 1, urgent };
+  const stable = isSameRead && devices !== undefined;
+  const urgent = devices?.some((device) => reader.isUrgent?.(device)) === true;
+  return { signature, devices, stable, reads: isSame ? known.reads + 1 : 1, urgent };
 }
 
-function summarize(entries: ReadonlyMap<string, Entry>, notLookedAt: number): DevicesRead {
+function summarize(entries: ReadonlyMap<string, Entry>, notRead: number): DevicesRead {
   const all = [...entries.values()];
   return {
     devices: all.flatMap(({ devices = [] }) => devices),
     settling: all.some(isHurried),
-    leftOut: notLookedAt + all.filter(({ devices, looks }) => !devices && looks >= HURRIED_LOOKS_MAX).length,
+    leftOut: notRead + all.filter(({ devices, reads }) => !devices && reads >= HURRIED_READS_MAX).length,
   };
 }

@@ -2,7 +2,7 @@ import { systemClock } from '@rollcall/common/clock.ts';
 import type { ProbeSpec, ServiceToProbe } from '@rollcall/common/report.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ProbePaths } from './probe-paths.ts';
-import { type ToldService, watchedServices } from './service-list.ts';
+import { type AssignedService, watchedServices } from './service-list.ts';
 import { ROOT_CERTIFICATE, UNRELATED_CERTIFICATE } from './testing/certificates.ts';
 import { within } from './testing/limits.ts';
 import { createService, listenOnLoopback, type ServiceKind } from './testing/servers.ts';
@@ -12,8 +12,8 @@ const TIMING = { periodMs: 1000, timeoutMs: 900, failureThreshold: 3, successThr
 const TCP = { kind: 'tcp' };
 const HERE = '127.0.0.1';
 
-function listOf(told: ToldService[], hostIp = HERE) {
-  return watchedServices(told, {
+function listOf(assigned: AssignedService[], hostIp = HERE) {
+  return watchedServices(assigned, {
     timing: TIMING,
     place: { hostIp, ownAddresses: [], ownPort: Number.NaN },
     clock: systemClock,
@@ -22,7 +22,7 @@ function listOf(told: ToldService[], hostIp = HERE) {
   });
 }
 
-/** Asks a server of this kind once, as an agent does that was told this probe. */
+/** Asks a server of this kind once, as an agent does that was assigned this probe. */
 async function ask(kind: ServiceKind, probe: ProbeSpec) {
   const server = await listenOnLoopback(createService(kind));
   onTestFinished(server.close);
@@ -70,7 +70,7 @@ describe('what an agent watches', () => {
   });
 
   it('is where and how it was told', () => {
-    const told: ServiceToProbe = {
+    const assigned: ServiceToProbe = {
       name: 'cache',
       digest: 'd',
       probe: { kind: 'tcp' },
@@ -82,10 +82,10 @@ describe('what an agent watches', () => {
       successThreshold: 14,
     };
     const timing = { periodMs: 11, timeoutMs: 12, failureThreshold: 13, successThreshold: 14 };
-    expect(listOf([told])).toMatchObject([{ name: 'cache', digest: 'd', target: told.target, ...timing }]);
+    expect(listOf([assigned])).toMatchObject([{ name: 'cache', digest: 'd', target: assigned.target, ...timing }]);
   });
 
-  it.each<[string, ToldService, RegExp]>([
+  it.each<[string, AssignedService, RegExp]>([
     [
       'of a kind that it does not know',
       { name: 'x', digest: 'd', probe: { kind: 'icmp' } },
@@ -136,8 +136,8 @@ describe('what an agent watches', () => {
       /headers/,
     ],
     ['that cannot be read', { name: 'ws-daemon', digest: 'd', problem: 'no' }, /^no$/],
-  ])('is refused, and costs the others nothing: a service %s', (_, told, reason) => {
-    const [first, second] = listOf([told, { name: 'cache', digest: 'd', probe: { ...TCP, port: 9000 } }]);
+  ])('is refused, and costs the others nothing: a service %s', (_, assigned, reason) => {
+    const [first, second] = listOf([assigned, { name: 'cache', digest: 'd', probe: { ...TCP, port: 9000 } }]);
     if (first && !('refusal' in first)) throw new Error('It was not refused');
     expect(second).toHaveProperty('target');
     expect(first?.refusal).toMatch(reason);
@@ -145,7 +145,7 @@ describe('what an agent watches', () => {
 
   it('is at the port of the probe where it was told no address, and at a path whatever address it was told', () => {
     const target = { host: HERE, port: 5 };
-    const told: ToldService[] = [
+    const assigned: AssignedService[] = [
       { name: 'a', digest: 'd', probe: { kind: 'grpc', port: 7 } },
       { name: 'b', digest: 'd', probe: { kind: 'grpc', port: 7 }, target },
       { name: 'c', digest: 'd', probe: { kind: 'grpc', socket: '/run/c' }, target },
@@ -153,7 +153,7 @@ describe('what an agent watches', () => {
       { name: 'e', digest: 'd', probe: { kind: 'unix', path: '/run/e' } },
       { name: 'f', digest: 'd', probe: { kind: 'file', path: '/run/f', maxAge: '5s' } },
     ];
-    const targets = listOf(told).map((each) => ('refusal' in each ? each.refusal : each.target));
+    const targets = listOf(assigned).map((each) => ('refusal' in each ? each.refusal : each.target));
     expect(targets).toEqual([
       { host: HERE, port: 7 },
       target,
@@ -175,7 +175,7 @@ describe('how a service is asked', () => {
     ['http2', { kind: 'http2' }],
     ['http', { kind: 'http', path: '/x', expectedStatuses: ['200-299', '404'] }],
     ['https', { kind: 'https', headers: { accept: '*/*' }, expectedStatuses: ['400-499'] }],
-  ])('is as it was told: %s', async (kind, probe) => {
+  ])('is as it was assigned: %s', async (kind, probe) => {
     const evidence = expect.stringMatching(new RegExp(`^${kind} `));
     expect(await ask(kind, probe)).toMatchObject({ verdict: 'healthy', evidence });
   });

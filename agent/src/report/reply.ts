@@ -1,7 +1,7 @@
 import { parseJson } from '@rollcall/common/parse-json.ts';
 import { isProbeName, type ProbeSpec, type ProbeTarget } from '@rollcall/common/report.ts';
 import { PROBE_PERIOD_MS_MIN, PROBE_TIME_MS_MAX } from '@rollcall/common/well-known.ts';
-import type { ToldService } from '../probes/service-list.ts';
+import type { AssignedService } from '../probes/service-list.ts';
 
 /** As many as fit into a report. */
 const SERVICES_MAX = 256;
@@ -15,8 +15,8 @@ type JsonObject = Readonly<Record<string, unknown>>;
  * Reads the services that a reply tells to probe. One that cannot be read is told apart by its `problem`, and does not
  * cost the others. Entries without a name or digest, which no verdict could name, and repeated names are left out.
  */
-function readServices(entries: readonly unknown[], caBundles: JsonObject): ToldService[] {
-  const services = new Map<string, ToldService>();
+function readServices(entries: readonly unknown[], caBundles: JsonObject): AssignedService[] {
+  const services = new Map<string, AssignedService>();
   for (const entry of entries.slice(0, SERVICES_MAX)) {
     if (!isObject(entry)) continue;
     const { name, digest } = entry;
@@ -27,34 +27,34 @@ function readServices(entries: readonly unknown[], caBundles: JsonObject): ToldS
 }
 
 function readService(
-  identity: Pick<ToldService, 'name' | 'digest'>,
+  identity: Pick<AssignedService, 'name' | 'digest'>,
   entry: JsonObject,
   caBundles: JsonObject,
-): ToldService {
-  const told: ToldService = { ...identity };
-  const problem = (field: string): ToldService => ({
+): AssignedService {
+  const assigned: AssignedService = { ...identity };
+  const problem = (field: string): AssignedService => ({
     ...identity,
     problem: `the coordinator sent a ${field} that cannot be read`,
   });
   const { probe, caBundle, target, podAddresses, podStart } = entry;
   if (!isProbe(probe)) return problem('probe');
-  told.probe = probe;
+  assigned.probe = probe;
   if (caBundle !== undefined) {
     const text = typeof caBundle === 'string' && Object.hasOwn(caBundles, caBundle) ? caBundles[caBundle] : undefined;
     if (typeof text !== 'string') return problem('caBundle');
-    told.probe = { ...probe, caBundle: text };
+    assigned.probe = { ...probe, caBundle: text };
   }
   if (target !== undefined) {
     if (!isTarget(target)) return problem('target');
-    told.target = { host: target.host, port: target.port };
+    assigned.target = { host: target.host, port: target.port };
   }
   if (podAddresses !== undefined) {
     if (!isTexts(podAddresses)) return problem('podAddresses');
-    told.podAddresses = podAddresses;
+    assigned.podAddresses = podAddresses;
   }
   if (podStart !== undefined) {
     if (typeof podStart !== 'string' || Number.isNaN(Date.parse(podStart))) return problem('podStart');
-    told.podStart = podStart;
+    assigned.podStart = podStart;
   }
   for (const [field, range] of [
     ['periodMilliseconds', PERIOD_MS],
@@ -65,9 +65,9 @@ function readService(
     const value = entry[field];
     if (value === undefined) continue;
     if (typeof value !== 'number' || !Number.isInteger(value)) return problem(field);
-    told[field] = Math.min(range.max, Math.max(range.min, value));
+    assigned[field] = Math.min(range.max, Math.max(range.min, value));
   }
-  return told;
+  return assigned;
 }
 
 function isObject(value: unknown): value is JsonObject {
@@ -104,7 +104,7 @@ export type Reply = {
   /** What to answer in each report. */
   questions?: readonly string[];
   /** What to probe; absent where that is as before. */
-  services?: readonly ToldService[];
+  services?: readonly AssignedService[];
   /** Of `services`, to be repeated in reports. */
   servicesDigest?: string;
 };

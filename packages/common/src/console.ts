@@ -182,7 +182,7 @@ export type AuditDocument = {
   /** How many nodes it is kept of. */
   nodes: number;
   /** Over all keys and both directions; what a team can set an objective on. */
-  lieSecondsPerNodeDay: number;
+  driftSecondsPerNodeDay: number;
   /** The worst first. They count nodes that are gone as well. */
   keys: readonly AuditKey[];
   /** Of nodes that are there: one for each node, key, direction and cause. */

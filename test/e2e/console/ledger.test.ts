@@ -87,7 +87,7 @@ describe('in a dry run, beside a labeler that never withdraws', () => {
     expectBetween(book.ready, read.beganMs - began.endedMs, read.endedMs - began.beganMs);
     expectBetween(book.notReady, read.beganMs - forgot.endedMs, read.endedMs - forgot.beganMs);
 
-    const { keys, entries, lieSecondsPerNodeDay } = await audit(dry);
+    const { keys, entries, driftSecondsPerNodeDay } = await audit(dry);
     expect(keys.find(({ key }) => key === WS_DAEMON_READY)).toMatchObject({ kind: 'label', nodesNow: 1 });
     expect(entries).toContainEqual(
       expect.objectContaining({
@@ -102,7 +102,7 @@ describe('in a dry run, beside a labeler that never withdraws', () => {
     expect(entries).toContainEqual(
       expect.objectContaining({ node: honest.name, key: REGISTRY_FACADE_READY, direction: 'said-not-ready' }),
     );
-    expect(lieSecondsPerNodeDay).toBeGreaterThan(0);
+    expect(driftSecondsPerNodeDay).toBeGreaterThan(0);
 
     await liar.service('ws-daemon').fault('none');
     await waitFor('the service to be back', () => isReady(liar.name));

@@ -64,7 +64,7 @@ export function createDeviceTreeCollector({
   /** The same reading while no driver is another. */
   function readDrivers(): DevicesRead {
     const { counted = [], accelerators = [], leftOut = 0 } = walk ?? {};
-    onChip = accelerators.map((node) => platform.look(node));
+    onChip = accelerators.map((node) => platform.read(node));
     const devices = [...compatibleDevices(counted), ...onChip.map(reportOf)];
     reading = { devices, settling: false, leftOut };
     return reading;

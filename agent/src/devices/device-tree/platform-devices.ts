@@ -36,7 +36,7 @@ export class PlatformDevices {
     this.#byPath = byPath;
   }
 
-  look(node: AcceleratorNode): OnChip {
+  read(node: AcceleratorNode): OnChip {
     const directory = this.#byPath.get(node.path);
     if (directory === undefined)
       return { ...node, directory, driver: undefined, childCount: undefined, place: addressed(node.path) };

@@ -1,4 +1,4 @@
-import { DeviceCache, type DeviceLook } from '../device-cache.ts';
+import { DeviceCache, type DeviceReader } from '../device-cache.ts';
 import { boundDriver, placeOf } from '../device-place.ts';
 import { busDirectory, listBus } from '../sysfs-bus.ts';
 import type { BusCollector, BusHost } from '../types.ts';
@@ -11,7 +11,7 @@ import { parsePciDevice } from './pci-parser.ts';
 export function createPciCollector({ sysfsRoot, files, isAccelerator, compared }: BusHost): BusCollector {
   const directory = busDirectory(sysfsRoot, 'pci');
   const cache = new DeviceCache(compared);
-  const look: DeviceLook = {
+  const reader: DeviceReader = {
     signature(name) {
       const own = `${directory}/${name}`;
       const place = files.directorySignature(own);
@@ -43,7 +43,7 @@ export function createPciCollector({ sysfsRoot, files, isAccelerator, compared }
     validMs: 0,
     read() {
       const names = listBus(files, sysfsRoot, 'pci');
-      return names ? cache.refresh(names, look) : 'absent';
+      return names ? cache.refresh(names, reader) : 'absent';
     },
   };
 }

@@ -1,4 +1,4 @@
-import { DeviceCache, type DeviceLook } from '../device-cache.ts';
+import { DeviceCache, type DeviceReader } from '../device-cache.ts';
 import { boundDriver, placeOf } from '../device-place.ts';
 import { busDirectory, listBus } from '../sysfs-bus.ts';
 import type { BusCollector, BusHost } from '../types.ts';
@@ -32,7 +32,7 @@ export function createUsbCollector({ sysfsRoot, files, isAccelerator, onLateNews
     return own.flatMap((number) => boundDriver(files, `${directory}/${name}:${number}`) ?? []);
   }
 
-  const look: DeviceLook = {
+  const reader: DeviceReader = {
     signature(name) {
       const own = identity(name);
       return own && JSON.stringify([own, interfaces.get(name), driversOf(name), serials.get(serialFile(name), own)]);
@@ -68,7 +68,7 @@ export function createUsbCollector({ sysfsRoot, files, isAccelerator, onLateNews
       const names = listed.filter((name) => !name.includes(':'));
       interfaces = byDevice(listed);
       serials.keep(new Set(names.map(serialFile)));
-      return cache.refresh(names, look);
+      return cache.refresh(names, reader);
     },
     isLate: () => serials.isReading,
   };

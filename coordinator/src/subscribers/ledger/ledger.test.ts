@@ -132,7 +132,7 @@ describe('the audit', () => {
     expect(rig.ledger.summary()).toMatchObject({
       since: '2026-01-01T00:00:00Z',
       nodes: 2,
-      lieSecondsPerNodeDay: 21_600,
+      driftSecondsPerNodeDay: 21_600,
       keys: [{ key: 'tier', saidReadySeconds: 0, saidNotReadySeconds: 3600, nodesNow: 0 }],
     });
   });
@@ -146,7 +146,7 @@ describe('the audit', () => {
     await rig.clock.advance(10);
     rig.say('n', { tier: 'gold' });
     await rig.clock.advance(7 * 24 * HOUR_MS - 20);
-    expect(rig.ledger.summary()).toMatchObject({ lieSecondsPerNodeDay: 0 });
+    expect(rig.ledger.summary()).toMatchObject({ driftSecondsPerNodeDay: 0 });
     expect(rig.ledger.summary().keys).toMatchObject([
       { key: 'old', saidReadySeconds: 0.01 },
       { key: 'tier', saidNotReadySeconds: 0.01 },
@@ -154,9 +154,9 @@ describe('the audit', () => {
   });
 
   test('is 0 without nodes, and of the first moment', () => {
-    expect(rig.ledger.summary()).toMatchObject({ nodes: 0, lieSecondsPerNodeDay: 0, keys: [] });
+    expect(rig.ledger.summary()).toMatchObject({ nodes: 0, driftSecondsPerNodeDay: 0, keys: [] });
     rig.say('n', {});
-    expect(rig.ledger.summary()).toMatchObject({ nodes: 1, lieSecondsPerNodeDay: 0 });
+    expect(rig.ledger.summary()).toMatchObject({ nodes: 1, driftSecondsPerNodeDay: 0 });
   });
 
   test('comes node by node, with a pause after each', async () => {

@@ -74,7 +74,7 @@ export class Ledger {
     return {
       since: rfc3339(this.#since.wallMs),
       nodes,
-      lieSecondsPerNodeDay: nodes === 0 ? 0 : Math.round((sum / nodes / days) * 10) / 10,
+      driftSecondsPerNodeDay: nodes === 0 ? 0 : Math.round((sum / nodes / days) * 10) / 10,
       keys,
     };
   }

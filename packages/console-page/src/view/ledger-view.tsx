@@ -22,7 +22,7 @@ export function LedgerView() {
 }
 
 function Ledger({ audit, now }: { audit: AuditDocument; now: number }) {
-  const { lieSecondsPerNodeDay, since, nodes, keys, entries, replica } = audit;
+  const { driftSecondsPerNodeDay, since, nodes, keys, entries, replica } = audit;
   const keptSeconds = (now - Date.parse(since)) / 1000;
   const entriesSorted = useMemo(
     () =>
@@ -34,7 +34,7 @@ function Ledger({ audit, now }: { audit: AuditDocument; now: number }) {
   return (
     <>
       <p class="answer">
-        <b class="big">{seconds(lieSecondsPerNodeDay)}</b> a node a day
+        <b class="big">{seconds(driftSecondsPerNodeDay)}</b> a node a day
         {keptSeconds < DAY_SECONDS && `, extrapolated from ${span(keptSeconds)}`}
       </p>
       <p class="quiet">

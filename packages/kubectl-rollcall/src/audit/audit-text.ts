@@ -25,12 +25,12 @@ export function auditText(
   terminal: Terminal,
   isWide: boolean,
 ): { isTrue: boolean; text: string } {
-  const { replica, since, nodes, lieSecondsPerNodeDay, keys, entries } = document;
+  const { replica, since, nodes, driftSecondsPerNodeDay, keys, entries } = document;
   const page = new Page(terminal);
   const now = keys.reduce((sum, { nodesNow }) => sum + nodesNow, 0);
   const whose = replica.dryRun ? 'Keys that others write (dry run)' : 'Keys that rollcall writes';
   page.line(
-    `${whose} contradicted the evidence for ${grouped(lieSecondsPerNodeDay)} s per node and day, on ${count(nodes, 'node')}; ${now === 0 ? 'no key is' : `${count(now, 'key')} ${isOrAre(now)}`} wrong now.`,
+    `${whose} contradicted the evidence for ${grouped(driftSecondsPerNodeDay)} s per node and day, on ${count(nodes, 'node')}; ${now === 0 ? 'no key is' : `${count(now, 'key')} ${isOrAre(now)}`} wrong now.`,
     { tone: now === 0 ? 'good' : 'bad' },
   );
   page.line(

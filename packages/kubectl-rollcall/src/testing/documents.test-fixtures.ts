@@ -49,7 +49,7 @@ export function ledger(change: Partial<AuditDocument> = {}): AuditDocument {
     replica: replicaDocument({ dryRun: true }),
     since: '2026-02-27T12:00:00Z',
     nodes: 120,
-    lieSecondsPerNodeDay: 41.3,
+    driftSecondsPerNodeDay: 41.3,
     keys: [
       {
         kind: 'label',

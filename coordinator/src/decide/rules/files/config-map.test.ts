@@ -36,7 +36,7 @@ describe.each([
     expect(fixture.problems).toEqual([]);
   });
 
-  test('is read once for each swap, and not only when it is time for a look', async () => {
+  test('is read once for each swap, and not only when it is time for a scan', async () => {
     await publish(volume(), { a: 'x', b: 'y' });
     await fixture.follow();
     await publish(volume(), { a: 'y', c: 'x' });

@@ -10,7 +10,7 @@ import type { KeyRegistry } from '../../../model/keys/key-registry.ts';
 import { labelOfFile, parseRuleFile, type Refuse, type RuleProblem } from '../parse-rule-file.ts';
 import type { Rule } from '../rule-graph.ts';
 import { type RefuseLine, RuleSet } from '../rule-set.ts';
-import { areSame, type Look, problemsOf, rulesAfter, sameLook } from './scan.ts';
+import { areSame, isSameScan, problemsOf, rulesAfter, type Scan } from './scan.ts';
 import { RULE_FILE_BYTES_MAX, TOO_LARGE, TreeReader } from './tree-reader.ts';
 
 /** Reads the rules of `--label-dir`, if there is one. Throws CONFIG_INVALID when it cannot be listed. */
@@ -58,10 +58,10 @@ export type RuleDirectoryOptions = {
 const POLL_MS = 2000;
 
 /** How long a change has to stay as it is: an edit, or a swap, is several steps. */
-const SETTLE_MS = 100;
+const STABLE_MS = 100;
 
-/** A directory that never comes to rest is taken as it is after so many looks. */
-const SETTLE_LOOKS_MAX = 30;
+/** A directory that never comes to rest is taken as it is after so many scans. */
+const SCANS_MAX = 30;
 
 const LOGGED_PROBLEMS_MAX = 10;
 
@@ -71,7 +71,7 @@ const IGNORED = 'is ignored, since its name ends as names of backups and tempora
 export class RuleDirectory {
   readonly #options: RuleDirectoryOptions;
   readonly #reader: TreeReader;
-  #accepted: Look;
+  #accepted: Scan;
   #rules: Rule[];
   #files: RuleSet;
   #ruleSet: RuleSet;
@@ -82,8 +82,8 @@ export class RuleDirectory {
   /** Reads everything once. Throws CONFIG_INVALID when the directory, or one in it, cannot be listed. */
   static async open(options: RuleDirectoryOptions): Promise<RuleDirectory> {
     const reader = new TreeReader(resolve(options.path), options.refuse);
-    const look = await reader.look();
-    const [unlisted] = look.unlisted;
+    const scan = await reader.scan();
+    const [unlisted] = scan.unlisted;
     if (unlisted) {
       const [directory, problem] = unlisted;
       throw configInvalid(
@@ -91,17 +91,17 @@ export class RuleDirectory {
         `${directory === '.' ? options.path : `${options.path}/${directory}`} ${problem}`,
       );
     }
-    const rules = rulesAfter(look, []);
-    return new RuleDirectory(options, { reader, look, rules, ruleSet: await new Slices().run(RuleSet.build(rules)) });
+    const rules = rulesAfter(scan, []);
+    return new RuleDirectory(options, { reader, scan, rules, ruleSet: await new Slices().run(RuleSet.build(rules)) });
   }
 
   private constructor(
     options: RuleDirectoryOptions,
-    { reader, look, rules, ruleSet }: { reader: TreeReader; look: Look; rules: Rule[]; ruleSet: RuleSet },
+    { reader, scan, rules, ruleSet }: { reader: TreeReader; scan: Scan; rules: Rule[]; ruleSet: RuleSet },
   ) {
     this.#options = options;
     this.#reader = reader;
-    this.#accepted = look;
+    this.#accepted = scan;
     this.#rules = rules;
     this.#files = ruleSet;
     this.#ruleSet = ruleSet;
@@ -179,40 +179,40 @@ export class RuleDirectory {
   /** Follows the directory until the signal aborts, and then ends at once. Calls back only when a rule has changed. */
   async run(signal: AbortSignal, onChange: (rules: RuleSet) => void): Promise<void> {
     if (signal.aborted) return;
-    // A look may hang with its file system.
+    // A scan may hang with its file system.
     const aborted = new Promise<void>((done) => signal.addEventListener('abort', () => done(), { once: true }));
     await Promise.race([this.#follow(signal, onChange), aborted]);
   }
 
   async #follow(signal: AbortSignal, onChange: (rules: RuleSet) => void): Promise<void> {
     while (!signal.aborted) {
-      const look = await this.#settledLook(signal);
+      const scan = await this.#stableScan(signal);
       if (signal.aborted) return;
-      if (!sameLook(look, this.#accepted)) await this.#accept(look, onChange);
-      else this.#accepted = look;
+      if (!isSameScan(scan, this.#accepted)) await this.#accept(scan, onChange);
+      else this.#accepted = scan;
       this.#reportIgnored();
       await sleep(this.#options.clock, POLL_MS, signal);
     }
   }
 
-  /** A look that found what was accepted before, or the same as the one before it. */
-  async #settledLook(signal: AbortSignal): Promise<Look> {
+  /** A scan that found what was accepted before, or the same as the one before it. */
+  async #stableScan(signal: AbortSignal): Promise<Scan> {
     let before = this.#accepted;
-    let look = await this.#reader.look();
-    for (let looks = 1; looks < SETTLE_LOOKS_MAX && !sameLook(look, before); looks += 1) {
-      await sleep(this.#options.clock, SETTLE_MS, signal);
+    let scan = await this.#reader.scan();
+    for (let scans = 1; scans < SCANS_MAX && !isSameScan(scan, before); scans += 1) {
+      await sleep(this.#options.clock, STABLE_MS, signal);
       if (signal.aborted) break;
-      before = look;
-      look = await this.#reader.look();
+      before = scan;
+      scan = await this.#reader.scan();
     }
-    return look;
+    return scan;
   }
 
-  async #accept(look: Look, onChange: (rules: RuleSet) => void): Promise<void> {
-    const rules = rulesAfter(look, this.#rules);
+  async #accept(scan: Scan, onChange: (rules: RuleSet) => void): Promise<void> {
+    const rules = rulesAfter(scan, this.#rules);
     const isChanged = !areSame(rules, this.#rules);
     const ruleSet = isChanged ? await new Slices().run(RuleSet.build(rules)) : this.#files;
-    this.#accepted = look;
+    this.#accepted = scan;
     if (isChanged) {
       this.#rules = rules;
       this.#files = ruleSet;

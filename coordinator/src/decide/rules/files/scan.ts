@@ -12,7 +12,7 @@ export type FoundFile = {
 };
 
 /** The result of a scan of the whole directory. */
-export type Look = {
+export type Scan = {
   /** Keyed by path relative to the label directory, sorted. */
   files: ReadonlyMap<string, FoundFile>;
   /** Directories whose content is unknown, relative, `.` for all, with the reason. */
@@ -23,12 +23,12 @@ export type Look = {
   ignored: readonly string[];
 };
 
-/** Whether two looks found the same, so that nothing was going on between them. */
-export function sameLook(a: Look, b: Look): boolean {
+/** Whether two scans found the same, so that nothing was going on between them. */
+export function isSameScan(a: Scan, b: Scan): boolean {
   return essence(a) === essence(b);
 }
 
-function essence({ files, unlisted, problems }: Look): string {
+function essence({ files, unlisted, problems }: Scan): string {
   const found = [...files].map(([file, { fingerprint }]) => [file, fingerprint]);
   return JSON.stringify([found, [...unlisted], problems]);
 }
@@ -37,11 +37,11 @@ function essence({ files, unlisted, problems }: Look): string {
  * The rules after a scan. A file that could not be read or listed keeps its rules from before; if it was never read,
  * its rule has unknown conditions.
  */
-export function rulesAfter(look: Look, before: readonly Rule[]): Rule[] {
+export function rulesAfter(scan: Scan, before: readonly Rule[]): Rule[] {
   const known = new Map(before.map((rule) => [rule.file, rule]));
   const rules = new Map<string, Rule>();
-  for (const rule of before) if (isOutOfSight(rule.file, look)) rules.set(rule.file, rule);
-  for (const [file, { label, conditions }] of look.files) {
+  for (const rule of before) if (isOutOfSight(rule.file, scan)) rules.set(rule.file, rule);
+  for (const [file, { label, conditions }] of scan.files) {
     rules.set(file, { label, file, conditions: conditions ?? known.get(file)?.conditions });
   }
   return [...rules.values()].sort((a, b) => (a.file < b.file ? -1 : 1));
@@ -65,14 +65,14 @@ function isSame({ file, label, conditions }: Rule, other: Rule | undefined): boo
 }
 
 /** Whether a file may exist but could not be seen. An entry whose type is unknown may be a directory. */
-function isOutOfSight(file: string, { files, unlisted }: Look): boolean {
+function isOutOfSight(file: string, { files, unlisted }: Scan): boolean {
   const [top = ''] = file.split('/');
   const found = files.get(top);
   return unlisted.has('.') || unlisted.has(top) || (found !== undefined && found.conditions === undefined);
 }
 
 /** All that is wrong with the files, sorted by path. */
-export function problemsOf({ files, unlisted, problems }: Look): RuleProblem[] {
+export function problemsOf({ files, unlisted, problems }: Scan): RuleProblem[] {
   const ofDirectories = [...unlisted].map(([file, fault]): RuleProblem => {
     return { file, problem: `${fault}; labels of the rules in it stay as they are` };
   });

@@ -12,23 +12,23 @@ beforeEach(async () => {
 
 afterEach(() => fixture.close());
 
-test('a look finds every change since the one before, however fast it follows', async () => {
+test('a scan finds every change since the one before, however fast it follows', async () => {
   const reader = new TreeReader(fixture.root, () => undefined);
   const file = join(fixture.root, 'a');
   const missed: number[] = [];
   // The same file with the same size, more often than many a file system's clock ticks.
   for (let count = 100; count < 400; count += 1) {
     await writeFile(file, `x${count}`);
-    const [condition] = (await reader.look()).files.get('a')?.conditions ?? [];
+    const [condition] = (await reader.scan()).files.get('a')?.conditions ?? [];
     if (condition?.text !== `x${count}`) missed.push(count);
   }
   expect(missed).toEqual([]);
 });
 
-test('a look parses a file again only where its content is another', async () => {
+test('a scan parses a file again only where its content is another', async () => {
   await fixture.write({ 'n/a': 'x' });
   const reader = new TreeReader(fixture.root, () => undefined);
-  const conditions = async () => (await reader.look()).files.get('n/a')?.conditions;
+  const conditions = async () => (await reader.scan()).files.get('n/a')?.conditions;
   const first = await conditions();
   await fixture.write({ 'n/a': 'x' });
   // The same object is what was kept.
@@ -43,7 +43,7 @@ test('files beyond 1 MiB together are named, and their rules do not count', asyn
   const kib60 = ' '.repeat(60 * 1024);
   const names = Array.from({ length: 18 }, (_, index) => `n/file-${String(index).padStart(2, '0')}`);
   await fixture.write(Object.fromEntries(names.map((name) => [name, `x${kib60}`])));
-  const { files, problems } = await new TreeReader(fixture.root, () => undefined).look();
+  const { files, problems } = await new TreeReader(fixture.root, () => undefined).scan();
   // 17 × 60 KiB fit into 1,024 KiB.
   expect([...files.keys()]).toEqual(names.slice(0, 17));
   const problem = 'is left out: all rule files can have 1024 KiB together';

@@ -4,7 +4,7 @@ import { lstat, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import { labelOfFile, parseRuleFile, type Refuse, type RuleProblem } from '../parse-rule-file.ts';
-import type { FoundFile, Look } from './scan.ts';
+import type { FoundFile, Scan } from './scan.ts';
 
 /** Bytes of a rule file. */
 export const RULE_FILE_BYTES_MAX = 64 * 1024;
@@ -55,7 +55,7 @@ const RULE_FILES_MAX = 1000;
 
 type Stat = Stats | 'gone' | { problem: string };
 
-/** Reads a label directory, and parses only what changed since its last look. */
+/** Reads a label directory, and parses only what changed since its last scan. */
 export class TreeReader {
   readonly #root: string;
   readonly #refuse: Refuse;
@@ -68,7 +68,7 @@ export class TreeReader {
   }
 
   /** Never throws: what cannot be read is in what it gives. */
-  async look(): Promise<Look> {
+  async scan(): Promise<Scan> {
     const visit = new Visit(this.#root, this.#refuse, this.#last);
     await visit.root();
     this.#last = visit.files;
@@ -76,8 +76,8 @@ export class TreeReader {
   }
 }
 
-/** One look, while it is made. */
-class Visit implements Look {
+/** One scan, while it is made. */
+class Visit implements Scan {
   readonly files = new Map<string, FoundFile>();
   readonly unlisted = new Map<string, string>();
   readonly problems: RuleProblem[] = [];
