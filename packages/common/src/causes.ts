@@ -1,14 +1,21 @@
 import type { CauseDocument, KeyDocument, NodeDocument, NodeServiceDocument } from './console.ts';
+import { stepsOf } from './steps.ts';
 import { STARTUP_TAINT } from './well-known.ts';
 
 type KeyFacts = Omit<KeyDocument, 'cause' | 'agrees'>;
-type NodeFacts = Omit<NodeDocument, 'cause' | 'keys'> & { keys: readonly KeyFacts[] };
+/** A service in the document of a node, without the sentences that follow from its facts. */
+export type ServiceFacts = Omit<NodeServiceDocument, 'steps'>;
+type NodeFacts = Omit<NodeDocument, 'cause' | 'keys' | 'services'> & {
+  keys: readonly KeyFacts[];
+  services: readonly ServiceFacts[];
+};
 
-/** The document of a node, with the cause of what it is and of each key: all who show it say the same. */
+/** The document of a node, with the cause of what it is and of each key, and the steps to it: all who show it say the same. */
 export function withCauses(facts: NodeFacts): NodeDocument {
   return {
     ...facts,
     cause: nodeCause(facts),
+    services: facts.services.map((service) => ({ ...service, steps: stepsOf(service, facts) })),
     keys: facts.keys.map((key) => ({ ...key, cause: keyCause(facts, key), agrees: agreement(facts, key) })),
   };
 }
@@ -62,7 +69,7 @@ const STANCES = {
 const NOT_PROBED = 'not probed: ';
 
 /** Why a service is what it is on a node. */
-function serviceCause(document: NodeFacts, service: NodeServiceDocument): CauseDocument {
+function serviceCause(document: NodeFacts, service: ServiceFacts): CauseDocument {
   const { replica, agent } = document;
   const { name, state, reason = '', heldBack, pods, checks } = service;
   if (state === undefined) {

@@ -55,6 +55,7 @@ export function nodeServiceDocument(change: Partial<NodeServiceDocument> = {}): 
     reason: REASON,
     checks: [POD_CHECK, checkDocument()],
     pods: [{ pod: 'default/ws-daemon-abc', ready: true, terminating: false }],
+    steps: [],
     ...change,
   };
 }

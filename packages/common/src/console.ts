@@ -283,13 +283,12 @@ export type NodeServiceDocument = {
   checks: readonly CheckDocument[];
   /** The pods of it on the node. */
   pods: readonly { pod: string; ready: boolean; terminating: boolean }[];
+  /** How it came to its state, for people. */
+  steps: readonly StepDocument[];
 };
 
-/** The pods of a service that none of its checks names: a check that is about a pod does. */
-export function podsBesideChecks({ checks, pods }: NodeServiceDocument): NodeServiceDocument['pods'] {
-  const words = new Set(checks.flatMap(({ reason }) => reason.split(/[\s,;:]+/)));
-  return pods.filter(({ pod }) => !words.has(pod));
-}
+/** A step from what runs on a node to the verdict on a service there, and whether it speaks for ready. */
+export type StepDocument = { title: string; speaks: 'for' | 'against' | 'neither'; text: string };
 
 /** `cause`: on whose word, such as `agent` or `silence`. */
 export type CheckDocument = { name: string; state: ServiceState; reason: string; cause: string };

@@ -1,10 +1,9 @@
 import { identityOf } from '@rollcall/common/accelerators.ts';
-import { withCauses } from '@rollcall/common/causes.ts';
+import { type ServiceFacts, withCauses } from '@rollcall/common/causes.ts';
 import type {
   AcceleratorDocument,
   KeyDocument,
   NodeDocument,
-  NodeServiceDocument,
   PendingDocument,
   ReplicaDocument,
   StartingDocument,
@@ -74,7 +73,7 @@ export function startingDocument(service: Service, node: EvaluatedNode): Startin
   };
 }
 
-function serviceDocument(service: Service, evaluated: EvaluatedNode): NodeServiceDocument {
+function serviceDocument(service: Service, evaluated: EvaluatedNode): ServiceFacts {
   const { name } = service;
   const { readiness, pods } = evaluated;
   const shown = readiness.get(name);

@@ -1,6 +1,5 @@
-import type { DriftCause, NodeSummary, StartingDocument } from '@rollcall/common/console.ts';
+import type { DriftCause, NodeSummary } from '@rollcall/common/console.ts';
 import { AGENT_WORDS } from '@rollcall/common/console-words.ts';
-import { ago, span } from './format.ts';
 import { type Counts, type State, stateOfNode, TROUBLES } from './node-state.ts';
 
 /** The name of each state, and its meaning for an operator who was just woken up. */
@@ -66,14 +65,6 @@ export function nodeSentence(node: NodeSummary): string {
   if (node.contested.length > 0) parts.push(`${plural(node.contested.length, 'contested key')}`);
   if (node.skipped.length > 0) parts.push(`${plural(node.skipped.length, 'key')} left to another owner`);
   return parts.join('; ');
-}
-
-/** Since when a node waits for a service, and how long it may. */
-export function startupWords({ since, deadline }: StartingDocument, nowMs: number): string {
-  const created = `which was created ${ago(since, nowMs)}`;
-  if (deadline === undefined) return created;
-  const left = (Date.parse(deadline) - nowMs) / 1000;
-  return `${created}; the startup deadline ${left > 0 ? `ends in ${span(left)}` : `ended ${ago(deadline, nowMs)}`}`;
 }
 
 export function number(value: number): string {

@@ -50,7 +50,7 @@ function Details({ node, now }: { node: NodeDocument; now: number }) {
         {node.workspaces && <Fact term="Workspaces" text={node.workspaces.join(', ') || 'none'} />}
       </dl>
       {services.map((service) => (
-        <ServiceChain key={service.name} service={service} node={node} now={now} />
+        <ServiceChain key={service.name} service={service} node={node} />
       ))}
       <Keys node={node} now={now} />
       <Changes changes={node.changes} now={now} />
@@ -69,7 +69,7 @@ function Fact({ term, text }: { term: string; text: string }) {
   );
 }
 
-function ServiceChain({ service, node, now }: { service: NodeServiceDocument; node: NodeDocument; now: number }) {
+function ServiceChain({ service, node }: { service: NodeServiceDocument; node: NodeDocument }) {
   return (
     <section class="chain" aria-label={`Why: ${visible(service.name)}`}>
       <h2>
@@ -77,7 +77,7 @@ function ServiceChain({ service, node, now }: { service: NodeServiceDocument; no
         {service.dryRun && <span class="tag">dry run</span>}
       </h2>
       <ol>
-        {chainOf(service, node, now).map((step) => (
+        {chainOf(service, node).map((step) => (
           <ChainStep key={`${step.title} ${step.text}`} step={step} />
         ))}
       </ol>

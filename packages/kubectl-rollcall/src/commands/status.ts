@@ -5,7 +5,7 @@ import { CommandFailure, EXIT } from '../failure.ts';
 import { isAllWell, QUESTIONS, type Question, type Status, statusOf } from '../status/status-of.ts';
 import { statusText } from '../status/status-text.ts';
 import { printedFor, type Surroundings } from '../surroundings.ts';
-import { duration } from '../text/duration.ts';
+import { duration } from '@rollcall/common/duration.ts';
 
 const POLL_MS = 1000;
 

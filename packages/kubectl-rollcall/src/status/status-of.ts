@@ -10,7 +10,7 @@ import { guardCure, guardText } from '@rollcall/common/guards.ts';
 import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
 import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
-import { startupWords } from '../text/duration.ts';
+import { startupWords } from '@rollcall/common/duration.ts';
 
 export type PoolStatus = {
   pool: string;

@@ -2,11 +2,8 @@ import {
   type ChangeDocument,
   type KeyDocument,
   type NodeDocument,
-  type NodeServiceDocument,
-  podsBesideChecks,
 } from '@rollcall/common/console.ts';
-import { AGENT_WORDS } from '@rollcall/common/console-words.ts';
-import { ago, startupWords } from '../text/duration.ts';
+import { ago } from '@rollcall/common/duration.ts';
 import { Page, type Terminal } from '../text/page.ts';
 import type { Column } from '../text/table.ts';
 import { type NodeObject, ownersOf } from './owners.ts';
@@ -40,7 +37,7 @@ export function whyNodeText(
     document.keys.filter((each) => (key ? each === key : each.service === service));
   for (const service of services) {
     page.line().line(`${service.name}${service.dryRun ? ' (dry run: nothing is written)' : ''}`, { tone: 'strong' });
-    serviceChain(page, service, document);
+    for (const { title, speaks, text } of service.steps) page.field(title, text, { indent: 2, tone: TONES[speaks] });
     for (const each of keysOf(service.name).filter(isSeen)) keyChain(page, each, { document, node });
   }
   const others = key?.service === undefined ? keysOf(undefined) : [];
@@ -60,40 +57,7 @@ export function whyNodeText(
   return { isWell: cause.isWell, text: page.text };
 }
 
-function serviceChain(page: Page, service: NodeServiceDocument, { agent, replica }: NodeDocument): void {
-  const { checks, state, since, reason, evidence, starting } = service;
-  const indent = 2;
-  for (const { pod, ready, terminating } of podsBesideChecks(service)) {
-    const is = terminating ? 'is terminating' : ready ? 'is Ready' : 'is not Ready';
-    page.field('pod', `${pod} ${is}`, { indent, tone: ready && !terminating ? 'good' : 'bad' });
-  }
-  for (const { name, ...check } of checks) {
-    const word = { ready: 'passes', 'not-ready': 'fails', unknown: 'is unknown' }[check.state];
-    page.field('check', `${name} ${word}: ${check.reason}`, { indent, tone: toneOf(check.state) });
-  }
-  const heard = agent.lastReportSecondsAgo === undefined ? '' : `, last ${agent.lastReportSecondsAgo} s ago`;
-  const version = agent.version === undefined ? '' : `, version ${agent.version}`;
-  page.field('report', `${AGENT_WORDS[agent.state]}${heard}${version}`, {
-    indent,
-    ...(agent.state === 'fresh' ? {} : { tone: 'doubtful' as const }),
-  });
-  if (starting)
-    page.field('startup', `never ready yet; node ${startupWords(starting, replica.now)}`, { indent, tone: 'doubtful' });
-  if (evidence) page.field('evidence', `${evidence.state}: ${evidence.reason}`, { indent });
-  const sinceText = since === undefined ? '' : `, since ${ago(since, replica.now)}`;
-  page.field(
-    'verdict',
-    `${state ?? 'does not apply to this node'}${sinceText}${reason === undefined ? '' : `: ${reason}`}`,
-    {
-      indent,
-      tone: toneOf(state),
-    },
-  );
-}
-
-function toneOf(state: NodeServiceDocument['state']): 'good' | 'bad' | 'doubtful' {
-  return state === 'ready' ? 'good' : state === 'not-ready' ? 'bad' : 'doubtful';
-}
+const TONES = { for: 'good', against: 'bad', neither: 'doubtful' } as const;
 
 function keyChain(
   page: Page,

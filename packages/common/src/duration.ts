@@ -1,4 +1,4 @@
-import type { StartingDocument } from '@rollcall/common/console.ts';
+import type { StartingDocument } from './console.ts';
 
 /** A time span as `kubectl` writes it: 40s, 3m, 2h, 5d. */
 export function duration(ms: number): string {
@@ -21,14 +21,4 @@ export function startupWords({ since, deadline }: StartingDocument, now: string)
   if (deadline === undefined) return created;
   const leftMs = Date.parse(deadline) - Date.parse(now);
   return `${created}, deadline ${leftMs > 0 ? `in ${duration(leftMs)}` : ago(deadline, now)}`;
-}
-
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
-/** Reads `90`, `90s`, `5m`, `1h30m`, in milliseconds; `undefined` where it is no time span. */
-export function parseDuration(text: string): number | undefined {
-  if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
-  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined;
-  const parts = text.matchAll(/([\d.]+)(ms|s|m|h)/g);
-  return parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNIT_MS[unit] ?? 0), 0);
 }
