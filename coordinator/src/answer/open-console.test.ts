@@ -85,6 +85,7 @@ async function opened(change: object = {}) {
     ...{ nodes: queries, evaluator, labelerOptions },
     ...{ config, services: () => [serviceOf()], serviceRegistry, rules: undefined, explainPod, ledger, news },
     refusedObjects: () => [],
+    servicesNowhere: () => [],
     ...{ replica, client, leadershipState: { leads: () => true, leaderConsoleUrl: () => undefined }, clock, ...change },
   } as unknown as ConsoleOptions;
   const bound = await openConsole('127.0.0.1:0', options, life);

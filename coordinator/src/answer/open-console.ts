@@ -12,7 +12,6 @@ import { type CoordinatorConfig, listenAddress } from '../model/config.ts';
 import type { Service } from '../model/services.ts';
 import type { BoundAddress } from '../model/urls.ts';
 import type { ServiceRegistry } from '../state/services/service-registry.ts';
-import { NO_NODES, verdictIn } from '../subscribers/status/status-controller.ts';
 import type { Ledger } from '../subscribers/ledger/ledger.ts';
 import type { LeadershipState } from '../term/leadership-state.ts';
 import { type ConsoleSource, createConsoleServer } from './console/console-server.ts';
@@ -38,6 +37,8 @@ export type ConsoleOptions = {
   serviceRegistry: ServiceRegistry;
   /** The objects of all kinds that are not in force. */
   refusedObjects: () => readonly RefusedObject[];
+  /** NodeServices that select no node, by name. */
+  servicesNowhere: () => readonly string[];
   rules: RuleDirectory | undefined;
   /** Explains what kube-scheduler would be answered about a pod, node by node. */
   explainPod: (pod: unknown, names: readonly string[]) => Promise<Generator<undefined, { nodes: object[] }>>;
@@ -87,10 +88,7 @@ function consoleSource(options: ConsoleOptions): ConsoleSource {
     },
     nodes: () => {
       const refused = options.refusedObjects();
-      // By their statuses, since a new leader has not counted yet.
-      const nowhere = serviceRegistry
-        .objects()
-        .flatMap(({ name, status }) => (verdictIn(status, 'NodesReady')?.reason === NO_NODES ? name : []));
+      const nowhere = options.servicesNowhere();
       const eventId = leadershipState.leads() ? { eventId: news.follow() } : {};
       return {
         head: {

@@ -39,6 +39,7 @@ export async function openListeners(context: ReplicaContext, replica: Replica, l
     services,
     serviceRegistry,
     refusedObjects: replica.refusedObjects,
+    servicesNowhere: replica.servicesNowhere,
     rules,
     explainPod,
     ledger,

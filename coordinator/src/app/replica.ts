@@ -20,6 +20,7 @@ import { registerLedgerMetric } from '../subscribers/ledger/metrics.ts';
 import { createHoldStatusController } from '../subscribers/status/hold-status-controller.ts';
 import { createPoolStatusControllers } from '../subscribers/status/pool-status-controller.ts';
 import { refusedObjects } from '../subscribers/status/refused-objects.ts';
+import { servicesNowhere } from '../subscribers/status/service-status.ts';
 import { createServiceStatusController } from '../subscribers/status/service-status-controller.ts';
 import { Watches } from '../watch/watches.ts';
 import { NodeWriter } from '../write/node-writer.ts';
@@ -259,6 +260,7 @@ export async function createReplica(context: ReplicaContext) {
       problemOfService: (service) => watches.problemOf(service),
       problemOfHold,
     }),
+    servicesNowhere: () => servicesNowhere(serviceRegistry.objects()),
     holds,
     rules,
     owners,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ObservedNodeService } from '../../state/services/node-service.ts';
-import { type ServiceFacts, type ServiceStatus, serviceStatus } from './service-status.ts';
+import { type ServiceFacts, type ServiceStatus, serviceStatus, servicesNowhere } from './service-status.ts';
 
 const COUNTED = { ready: 2, 'not-ready': 0, unknown: 0 };
 const UNHEARD = { ready: 1, 'not-ready': 0, unknown: 1 };
@@ -151,4 +151,14 @@ test('a service is in force since its creation, or since it was refused or a dry
     expect(after.inForceSince).toBe(NOW);
     expect(statusOf({ now: 'later' }, after, 3).inForceSince).toBe(NOW);
   }
+});
+
+test('services that select no node are told by their statuses', () => {
+  const none = statusOf({ count: { ready: 0, 'not-ready': 0, unknown: 0 } });
+  const objects = [
+    { name: 'a', status: none },
+    { name: 'b', status: statusOf({}) },
+    { name: 'c', status: undefined },
+  ] as ObservedNodeService[];
+  expect(servicesNowhere(objects)).toEqual(['a']);
 });

@@ -124,6 +124,11 @@ function nodesReady({ object, withheld, count, commonest }: ServiceFacts): Statu
     : { status: 'True', reason: 'AllNodesReady', message };
 }
 
+/** Names of NodeServices that select no node, by their statuses: a new leader has not counted yet. */
+export function servicesNowhere(objects: readonly ObservedNodeService[]): string[] {
+  return objects.flatMap(({ name, status }) => (verdictIn(status, 'NodesReady')?.reason === NO_NODES ? name : []));
+}
+
 function reasonText({ reason, nodes, example }: CommonReason): string {
   return `${reason}: ${nodes} ${nodes === 1 ? `node, ${example}` : `nodes, such as ${example}`}`;
 }

@@ -101,6 +101,6 @@ test('what is held back is shown where something is', () => {
 
 test('without services there is no table', () => {
   expect(textOf({ nodes: [{ services: {} }, { services: {} }] })).toMatch(
-    /\n\nrollcall checks no service on 2 nodes\.\n$/,
+    /\n\nrollcall checks no service on 2 nodes\. A NodeService says what to check:\n {2}kubectl explain nodeservice\.spec\n$/,
   );
 });

@@ -44,7 +44,9 @@ export function statusText(status: Status, terminal: Terminal, isWide: boolean):
   page.field('guards', replica.guards.map(({ subject, of }) => `${subject} (${of})`).join(', ') || 'none active');
   if (isWide)
     page.field('settings', `gate ${replica.readinessGate ?? 'unknown'}, silent after ${replica.staleAfterSeconds} s`);
-  if (pools.length === 0) page.line().line(`rollcall checks no service on ${count(status.nodes, 'node')}.`);
-  else page.line().table(pools, isWide || pools.some(({ heldBack }) => heldBack > 0) ? [...POOLS, HELD_BACK] : POOLS);
+  if (pools.length === 0) {
+    page.line().line(`rollcall checks no service on ${count(status.nodes, 'node')}. A NodeService says what to check:`);
+    page.line('  kubectl explain nodeservice.spec');
+  } else page.line().table(pools, isWide || pools.some(({ heldBack }) => heldBack > 0) ? [...POOLS, HELD_BACK] : POOLS);
   return page.text;
 }
