@@ -79,8 +79,8 @@ export async function buildApps(
 
 export const DEBIAN_LOCK_FILE = path.join(import.meta.dirname, 'debian-lock.json');
 
-/** Reads the inputs of this repository. */
-async function readInputs(): Promise<ImageInputs> {
+/** Reads the inputs of this repository, and bundles the programs. */
+export async function readInputs(): Promise<ImageInputs> {
   return {
     lockFile: await readFile(path.join(ROOT, 'pnpm-lock.yaml'), 'utf8'),
     debian: JSON.parse(await readFile(DEBIAN_LOCK_FILE, 'utf8')) as DebianLock,

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { hexOf, imageCacheDir } from '../../../deploy/image/cached-input.ts';
-import { type BuiltImage, buildApps, buildImages } from '../../../deploy/image/image.ts';
+import { type BuiltImage, buildApps, buildImages, type ImageInputs, readInputs } from '../../../deploy/image/image.ts';
 import { reasonToSkip } from '../../../deploy/image/missing-input.test-fixtures.ts';
 import { writeApps, writeImages } from '../../../deploy/image/output.ts';
 import { PLATFORMS, parsePlatform } from '../../../deploy/image/platforms.ts';
@@ -30,13 +30,15 @@ const OPTIONS = {
 
 let dir: string;
 let missing: string | undefined;
+let inputs: ImageInputs;
 let built: BuiltImage[] = [];
 const unpacked = new Map<BuiltImage, Tree>();
 
 beforeAll(async () => {
   dir = mkdtempSync(path.join(tmpdir(), 'rollcall-images-'));
   try {
-    built = await buildImages(OPTIONS);
+    inputs = await readInputs();
+    built = await buildImages(OPTIONS, inputs);
   } catch (error) {
     missing = reasonToSkip(error, process.env['CI']);
   }
@@ -199,7 +201,7 @@ describe('what is written', () => {
   });
 
   test('fits the Dockerfile, which differs in its base alone', async () => {
-    await writeApps(await buildApps(OPTIONS), path.join(dir, 'dist'));
+    await writeApps(await buildApps(OPTIONS, inputs), path.join(dir, 'dist'));
     const dockerfile = readFileSync(path.join(FOLDER, 'Dockerfile'), 'utf8');
     const lines = dockerfile.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     const instructions = new Map(

@@ -133,7 +133,9 @@ test('of a selector that selects no node it is unknown whether all nodes are rea
   expect((await runPlugin(['status', url])).stdout).toMatch(
     /warn +The nodeSelector of elsewhere selects no node\n +fix: kubectl rollcall why nodeservice\/elsewhere/,
   );
-  expect((await runPlugin(['why', 'nodeservice/elsewhere', url])).stdout).toContain('elsewhere belongs on no node: no node has the label tier');
+  expect((await runPlugin(['why', 'nodeservice/elsewhere', url])).stdout).toContain(
+    'elsewhere belongs on no node: no node has the label tier',
+  );
   await remove('elsewhere');
 });
 
