@@ -1,5 +1,6 @@
+import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
-import { isOfService, keysOn, splitListed } from '../../state/node-keys.ts';
+import { isOfService, keysOn, listedKey, splitListed } from '../../state/node-keys.ts';
 import { NO_CONDITION_OWNERS } from '../../state/observed-conditions.ts';
 import { emptyRecord, type ObservedNode } from '../../state/observed-node.ts';
 import { formatManagedLabels, parseManagedLabels } from '../labelers/pool-keys.ts';
@@ -215,11 +216,22 @@ export function prunePlan(
     const isTaken = origin === 'pool' || (isOfService(origin) && origin !== 'rule:service');
     return ref && isTaken && !keys.isUntouchable(ref.kind, ref.key) ? [gone({ ...ref, origin })] : [];
   });
+  // What giving up does not remove, since managedFields were reset: the list tells whose it is.
+  const ownerless = [...(node.ownerless ?? [])].flatMap((key) => {
+    const origin = keysOn(node).get(listedKey('label', key));
+    return keys.isUntouchable('label', key) ? [] : [gone({ kind: 'label', key, ...(origin && { origin }) })];
+  });
+  // Where the list was removed, a prefix that NodeServices alone use tells the same of taints.
+  const taints = (node.taints ?? [])
+    .filter(({ key }) => key.startsWith(SERVICE_LABEL_PREFIX) && !keys.isUntouchable('taint', key))
+    .map(({ key }) => gone({ kind: 'taint', key, origin: 'service:' }));
   const applied = [...ours].filter((key) => !keys.isUntouchable('condition', key));
   const named = keys.entries.flatMap(({ kind, keys: which, prune }) =>
     prune === 'remove' && 'name' in which ? [gone({ kind, key: which.name })] : [],
   );
   const nothing: NodeIntent = new Map([
+    ...ownerless,
+    ...taints,
     ...listed,
     ...applied.map((key) => gone({ kind: 'condition', key, origin: 'service:' })),
     ...named,
