@@ -164,9 +164,9 @@ describe('a listed label that another pool of the node asks for', () => {
 
   test('follows the pool where rollcall applied it', () => {
     expect(claims({ ...given, wanted: { tier: 'gold' }, owned: ['tier', 'size'] })).toEqual([
-      'size keep exclusive xl left',
       'tier present exclusive gold',
-      `${LIST} present exclusive ["size","tier"]`,
+      'size absent exclusive ',
+      `${LIST} present exclusive ["tier"]`,
     ]);
   });
 

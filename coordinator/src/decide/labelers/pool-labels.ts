@@ -93,7 +93,7 @@ export function labelsLeftOn(node: ListedNode, reserved: ReservedKeys, sort: Sor
       if (!isDecided && keys.poolLabelOf(node.labels) !== key) left.set(key, UNTOUCHABLE);
       continue;
     }
-    if (accepted?.has(key) && isOurs) continue;
+    if (isOurs) continue;
     const other = node.otherPoolLabelSets.find((set) => {
       const value = sort(set).accepted.get(key);
       return accepted?.has(key) ? value === there : value !== undefined;
