@@ -6,7 +6,7 @@ import { publishedKeys, type Service, type ServiceTaint } from '../../model/serv
 import { isOfRule, isOfService, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
 import { conditionIn } from '../../state/reporters.ts';
 import { hasStarted, startedServices, wasOpen } from '../../state/started-services.ts';
-import { type ServiceReadiness, UNJUDGED } from '../readiness/tracker.ts';
+import { type ServiceReadiness, STARTUP_DEADLINE_EXCEEDED, UNJUDGED } from '../readiness/tracker.ts';
 import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
 
 export type ReadinessOptions = {
@@ -178,7 +178,7 @@ const SAID = {
 } as const;
 
 /** The reason of a service that was never ready on the node. */
-const LATE = { reason: 'StartupDeadlineExceeded', what: 'was not ready within its startupDeadline' } as const;
+const LATE = { reason: STARTUP_DEADLINE_EXCEEDED, what: 'was not ready within its startupDeadline' } as const;
 
 /**
  * The condition of a node for a service. Its reason and message follow the state, at most once in 10 s on a node while the

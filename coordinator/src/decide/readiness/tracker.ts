@@ -6,6 +6,7 @@ import { selectsYet } from '../../model/label-selector.ts';
 import type { Service } from '../../model/services.ts';
 import type { NodeRecord } from '../../state/node-record.ts';
 import { lifecycleOf } from '../../state/observed-conditions.ts';
+import { conditionIn } from '../../state/reporters.ts';
 import type { NodeSnapshot } from '../../state/snapshot.ts';
 import { hasStarted, startedGeneration, startedServices, wasReady } from '../../state/started-services.ts';
 import { type GraceMemory, Graces, isShownReady, NOTHING_PASSED } from './grace.ts';
@@ -69,6 +70,9 @@ function maybeNotFor(why: string): ServiceVerdict {
     cause: 'unknown',
   };
 }
+
+/** The reason of the condition of a service that was never ready on the node. */
+export const STARTUP_DEADLINE_EXCEEDED = 'StartupDeadlineExceeded';
 
 /** An agent that comes so soon after its Node replaces none. */
 const FIRST_AGENT_MS = 60_000;
@@ -179,9 +183,11 @@ export class ReadinessTracker {
     for (const { service, sighting, next, shown, leftMs: left } of judgements) {
       this.#reported.set(service, this.#isReported(service));
       observer.record({ node, agent, service: service.name, sighting }, nowMs);
-      const memory = Object.assign(memories.get(service.name) ?? next, next);
+      const known = memories.get(service.name);
+      const memory = Object.assign(known ?? next, next);
       memories.set(service.name, memory);
-      if (shown.isLate && !memory.isLate) late.push(service);
+      const wasTold = known ? known.isLate === true : saysLate(service, snapshot);
+      if (shown.isLate && !wasTold) late.push(service);
       memory.isLate = shown.isLate === true;
       memory.isDryRun = service.dryRun !== undefined;
       if (left < Number.POSITIVE_INFINITY) this.#deadlines.set(memory, { record, endMs: nowMs + left });
@@ -267,6 +273,11 @@ function leftMs(
   // Before the service was there, it could not start.
   const sinceMs = origin.kind === 'object' ? Math.max(createdAtMs, origin.createdAtMs) : createdAtMs;
   return sinceMs + startupDeadlineMs - wallMs;
+}
+
+/** Whether the Node says that the service was not ready in time: the term before has told it. */
+function saysLate({ publish: { condition } }: Service, { conditions }: NodeSnapshot): boolean {
+  return condition !== undefined && conditionIn(conditions, condition)?.reason === STARTUP_DEADLINE_EXCEEDED;
 }
 
 /** A service that was not judged in this term yet was ready before if the Node shows it. */
