@@ -33,7 +33,10 @@ test('they stay as they are while the agent has not read them, but for those tha
     `present ${brand}=new`,
     `keep ${board}=y`,
   ]);
-  expect(claims({ ...ours, machine: { ...machine, unread: ['usb'] } })).toEqual([`present ${brand}=new`]);
+  expect(claims({ ...ours, machine: { ...machine, unread: ['usb'] } })).toEqual([
+    `present ${brand}=new`,
+    `absent ${board}=y`,
+  ]);
 });
 
 test('any text makes a value that a label may have', () => {

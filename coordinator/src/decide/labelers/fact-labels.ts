@@ -19,9 +19,12 @@ export function factLabelsLabeler(names: readonly string[]): Labeler {
           const reason = `the agent reports ${name} as ${JSON.stringify(fact)}`;
           return [{ ...label, value, stance: 'present', reason, cause: 'agent' }];
         }
-        if (isAllKnown || !ownedLabels.has(key)) return [];
+        if (!ownedLabels.has(key)) return [];
+        const there = { ...label, value: labels[key] ?? '' };
+        if (isAllKnown)
+          return [{ ...there, stance: 'absent', reason: `the agent reports no ${name} any more`, cause: 'agent' }];
         const reason = machine ? 'the agent has not read the facts yet' : 'no agent has reported the facts yet';
-        return [{ ...label, value: labels[key] ?? '', stance: 'keep', reason, cause: 'unknown' }];
+        return [{ ...there, stance: 'keep', reason, cause: 'unknown' }];
       });
     },
   };

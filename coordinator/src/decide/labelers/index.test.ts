@@ -48,3 +48,17 @@ test('without rules none are asked about, and what was taken is noted only where
     'withdrawn-labels',
   ]);
 });
+
+test('a fact that the agent reports no longer takes its label along, as what an agent says, and not by a flag', () => {
+  const key = 'fact.rollcall.dev/board';
+  const change = {
+    labels: { [key]: 'x' },
+    ownedLabels: new Set([key]),
+    annotations: { 'rollcall.dev/keys': JSON.stringify({ [`label:${key}`]: 'fact' }) },
+    machine: { devices: [], facts: {} },
+  };
+  const node = { ...snapshot(change), readiness: new Map(), ageMs: 0 };
+  const claim = intentOf(labelersWith({ factLabels: ['board'] }), node).get(`label:${key}`);
+  expect(claim).toMatchObject({ stance: 'absent', cause: 'agent' });
+  expect(claim?.reason).not.toContain('--fact-labels no longer names it');
+});
