@@ -137,3 +137,9 @@ test('in any history says what a count of each millisecond says', () => {
     }),
   );
 });
+
+test('of keys that come and go, no more are remembered of a node than there is room for', () => {
+  const book = new DriftTotals();
+  for (let at = 0; at < 20_000; at += 1) book.saw(node, [lie(`example.com/build-${at}`, 'said-not-ready')], at);
+  expect([...book.entriesOf(node, at(20_000))].length).toBeLessThanOrEqual(4096);
+});

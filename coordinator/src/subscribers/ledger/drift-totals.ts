@@ -22,6 +22,8 @@ type Total = {
 /** Keys of pools, rules and devices are as many as people make them; beyond so many they are counted together. */
 const KEYS_MAX = 500;
 const OTHER_KEYS = 'other';
+/** Drifts of a node that are remembered; those that are over go first, the oldest before others. */
+const ENTRIES_MAX = 500;
 
 /** Counts how long Nodes drifted: a drift begins when it is seen, and ends when it is seen no more. */
 export class DriftTotals {
@@ -43,6 +45,10 @@ export class DriftTotals {
       if (entry.sinceMs === undefined) this.#begin(entry, drift, nowMs);
     }
     for (const [id, entry] of entries) if (!seen.has(id)) this.#end(entry, nowMs);
+    for (const [id, { sinceMs }] of entries) {
+      if (entries.size <= ENTRIES_MAX) break;
+      if (sinceMs === undefined) entries.delete(id);
+    }
   }
 
   /** The node is gone. Its drifts still count for their keys. */
