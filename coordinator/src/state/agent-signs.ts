@@ -39,12 +39,13 @@ function spokeFor(service: Service): boolean {
  * note that the service started there, and by having no such taint.
  */
 export function saysReady(
-  node: Pick<ObservedNode, 'uid' | 'annotations' | 'owned' | 'conditions' | 'conditionOwners' | 'taints'>,
+  node: Pick<ObservedNode, 'uid' | 'annotations' | 'owned' | 'ownerless' | 'conditions' | 'conditionOwners' | 'taints'>,
   service: Service,
 ): boolean {
-  const { owned, conditions, conditionOwners, taints } = node;
+  const { owned, ownerless, conditions, conditionOwners, taints } = node;
   const { label, taint, condition } = service.publish;
-  if (label !== undefined && owned.labels.has(label)) return true;
+  // Where managedFields were reset, the list tells whose it is.
+  if (label !== undefined && (owned.labels.has(label) || ownerless?.has(label))) return true;
   if (label === undefined && condition === undefined && taint) {
     return taints?.every(({ key }) => key !== taint.key) === true && wasReady(service, startedServices(node));
   }

@@ -14,7 +14,7 @@ import { type ObservedPod, podsOfCheck, readyPodIn } from './observed-pod.ts';
 export type ConditionSight = Pick<ObservedNode, 'conditions' | 'createdAtMs'> & { pods: readonly ObservedPod[] };
 
 type NodeSight = ConditionSight &
-  Pick<ObservedNode, 'uid' | 'labels' | 'annotations' | 'owned' | 'conditionOwners' | 'taints'>;
+  Pick<ObservedNode, 'uid' | 'labels' | 'annotations' | 'owned' | 'ownerless' | 'conditionOwners' | 'taints'>;
 
 /** Why nothing vouches for a condition on a node, as a clause for people; `undefined` if something does. */
 export function doubtOf(

@@ -80,3 +80,9 @@ test('of a service that publishes a taint alone, a node says it that was ready o
   expect(saysReady({ ...node, annotations: {} }, tainting)).toBe(false);
   expect(saysReady({ ...node, taints: undefined }, tainting)).toBe(false);
 });
+
+test('a label that the Node lists says it where managedFields were reset', () => {
+  const annotations = { 'rollcall.dev/keys': JSON.stringify({ [`label:${LABEL}`]: 'service:x' }) };
+  const metadata = { name: 'n', uid: 'u', resourceVersion: '1', labels: { [LABEL]: 'true' }, annotations };
+  expect(saysReady(observeNode({ metadata }, createIntern(), new Set(Object.keys(annotations))), labelled)).toBe(true);
+});
