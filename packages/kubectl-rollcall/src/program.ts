@@ -9,8 +9,8 @@ import { why } from './commands/why.ts';
 import { EXIT } from './failure.ts';
 import { QUESTIONS } from './status/status-of.ts';
 import { type CommonFlags, type Streams, type Surroundings, surroundingsOf } from './surroundings.ts';
-import { parseDuration } from './text/parse-duration.ts';
 import type { Terminal } from './text/page.ts';
+import { parseDuration } from './text/parse-duration.ts';
 
 const WAIT_DEFAULT = '5m';
 

@@ -142,6 +142,7 @@ describe('a service', () => {
       heldBack: undefined,
       checks,
       pods: [{ pod: 'default/ws-daemon-1', ready: true, terminating: false }],
+      steps: expect.arrayContaining([{ title: 'check', speaks: 'for', text: 'pod passes: it is Ready' }]),
     });
   });
 

@@ -1,6 +1,6 @@
 import type { AuditDocument, AuditEntry, AuditKey } from '@rollcall/common/console.ts';
-import { count, grouped, isOrAre } from '../text/count.ts';
 import { ago, duration } from '@rollcall/common/duration.ts';
+import { count, grouped, isOrAre } from '../text/count.ts';
 import { Page, type Terminal } from '../text/page.ts';
 import type { Column } from '../text/table.ts';
 

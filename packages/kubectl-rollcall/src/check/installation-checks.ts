@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
+import { duration } from '@rollcall/common/duration.ts';
 import { tolerates } from '@rollcall/common/tolerations.ts';
 import { leadershipProblem } from '../cluster/leader.ts';
 import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
-import { duration } from '@rollcall/common/duration.ts';
 import { type Check, result } from './check.ts';
 import { COMPONENT, hasAgents, known, orWhenMissing, podsOf } from './evidence.ts';
 import type { PodObject, Workload } from './objects.ts';

@@ -1,6 +1,6 @@
 import { describeError } from '@rollcall/common/coded-error.ts';
-import { CommandFailure } from '../failure.ts';
 import { duration } from '@rollcall/common/duration.ts';
+import { CommandFailure } from '../failure.ts';
 import { type KubeApi, KubeApiError } from './kube-api.ts';
 import { readConfig } from './read-config.ts';
 

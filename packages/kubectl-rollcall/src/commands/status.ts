@@ -1,11 +1,11 @@
 import { cleanDocument } from '@rollcall/common/clean.ts';
 import type { NodesDocument } from '@rollcall/common/console.ts';
+import { duration } from '@rollcall/common/duration.ts';
 import type { Console } from '../cluster/console.ts';
 import { CommandFailure, EXIT } from '../failure.ts';
 import { isAllWell, QUESTIONS, type Question, type Status, statusOf } from '../status/status-of.ts';
 import { statusText } from '../status/status-text.ts';
 import { printedFor, type Surroundings } from '../surroundings.ts';
-import { duration } from '@rollcall/common/duration.ts';
 
 const POLL_MS = 1000;
 

@@ -6,11 +6,11 @@ import type {
   ReplicaDocument,
   ServiceState,
 } from '@rollcall/common/console.ts';
+import { startupWords } from '@rollcall/common/duration.ts';
 import { guardCure, guardText } from '@rollcall/common/guards.ts';
 import { isDisturbed } from '@rollcall/common/node-lifecycle.ts';
 import type { Finding } from '../findings.ts';
 import { count, listed } from '../text/count.ts';
-import { startupWords } from '@rollcall/common/duration.ts';
 
 export type PoolStatus = {
   pool: string;

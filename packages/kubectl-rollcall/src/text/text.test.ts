@@ -1,9 +1,10 @@
 import { clean, cleanDocument } from '@rollcall/common/clean.ts';
+import { duration } from '@rollcall/common/duration.ts';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { count, listed } from './count.ts';
-import { duration, parseDuration } from './duration.ts';
 import { Page } from './page.ts';
+import { parseDuration } from './parse-duration.ts';
 import { table } from './table.ts';
 import { shortened, widthOf, wrapped } from './width.ts';
 

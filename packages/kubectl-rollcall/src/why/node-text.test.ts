@@ -34,7 +34,7 @@ describe('the evidence of a service', () => {
         '\n\n<strong>ws-daemon</>\n',
         field('check', '<good>pod passes: pod default/ws-daemon-abc is Ready</>'),
         field('check', '<good>probe passes: tcp 10.0.0.7:8080 accepted the connection</>'),
-        field('report', 'reporting, last 2.5 s ago, version 0.1.0'),
+        field('report', '<good>reporting, last 2.5 s ago, version 0.1.0</>'),
         field('verdict', '<good>ready, since 60m ago: all is well</>'),
       ].join(''),
     );
@@ -99,7 +99,9 @@ describe('the evidence of a service', () => {
   });
 
   test('is shown where the verdict is another', () => {
-    expect(ofService({ evidence: { state: 'ready', reason: 'why' } })).toContain(field('evidence', 'ready: why'));
+    expect(ofService({ evidence: { state: 'ready', reason: 'why' } })).toContain(
+      field('evidence', '<good>ready: why</>'),
+    );
     expect(ofService({})).not.toContain('evidence');
   });
 });

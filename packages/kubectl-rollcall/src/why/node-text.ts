@@ -1,8 +1,4 @@
-import {
-  type ChangeDocument,
-  type KeyDocument,
-  type NodeDocument,
-} from '@rollcall/common/console.ts';
+import type { ChangeDocument, KeyDocument, NodeDocument } from '@rollcall/common/console.ts';
 import { ago } from '@rollcall/common/duration.ts';
 import { Page, type Terminal } from '../text/page.ts';
 import type { Column } from '../text/table.ts';
