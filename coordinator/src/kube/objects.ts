@@ -129,7 +129,8 @@ export type ResourceSlice = KubeObject & {
     /** Each device says which nodes it reaches. */
     perDeviceNodeSelection?: boolean;
     pool: { name: string; generation: number; resourceSliceCount: number };
-    devices?: SliceDevice[];
+    /** Kubernetes 1.34 writes null for none. */
+    devices?: SliceDevice[] | null;
     sharedCounters?: { name: string; counters?: Counters }[];
   };
 };

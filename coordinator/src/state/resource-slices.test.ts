@@ -43,6 +43,17 @@ function start() {
   };
 }
 
+test('a slice without devices is one with none, also where Kubernetes 1.34 writes null', () => {
+  const spec = { driver: 'd', nodeName: 'n', pool: { name: 'n', generation: 1, resourceSliceCount: 1 } };
+  for (const more of [{}, { devices: [] }, { devices: null }]) {
+    const none = observeResourceSlice({
+      metadata: { name: 'a', uid: 'a', resourceVersion: '1' },
+      spec: { ...spec, ...more },
+    });
+    expect(draDevices([none], nodeOf('n')).get('d')).toEqual({ count: 0, isComplete: true });
+  }
+});
+
 test('the devices of a node are counted by driver, in all slices of its pool', () => {
   const { slices, on, onChange } = start();
   slices.replace([slice('a', { devices: 4, slices: 2 }), slice('other', { node: 'm' }), slice('shared', { node: '' })]);

@@ -41,8 +41,8 @@ function isOffered({ taints = [] }: SliceDevice): boolean {
 }
 
 export function observeResourceSlice({ metadata, spec }: ResourceSlice): ObservedResourceSlice {
-  const { driver, pool, nodeName = '', perDeviceNodeSelection, devices = [], sharedCounters = [] } = spec;
-  const offered = devices.filter(isOffered);
+  const { driver, pool, nodeName = '', perDeviceNodeSelection, devices, sharedCounters = [] } = spec;
+  const offered = (devices ?? []).filter(isOffered);
   const owner = metadata.ownerReferences?.find(({ kind }) => kind === 'Node');
   const counters = sharedCounters.flatMap(({ name, counters = {} }) => amountsIn(name, counters));
   const isElsewhere = nodeName === '' && (perDeviceNodeSelection || spec.allNodes || spec.nodeSelector);
