@@ -45,7 +45,7 @@ const status = objectStatus({
   },
   inForceSince: text(
     'Time since which the service has been in force. Nodes that are younger have its taint from birth; older ones count in maxUnavailable. Not there while it is refused or a dry run.',
-    { format: 'date-time' },
+    { format: 'date-time', ...longest('lastTransitionTime') },
   ),
   conditions: conditions({
     type: 'NodesReady',

@@ -55,9 +55,11 @@ function refusedIn(schema: Schema, value: unknown, path: string): string[] {
   const { properties = {} } = schema;
   return [
     ...(schema.required ?? []).filter((name) => !Object.hasOwn(value, name)).map((name) => `${path}.${name}`),
-    ...Object.entries(value).flatMap(([name, each]) =>
-      properties[name] ? refusedIn(properties[name], each, `${path}.${name}`) : [`${path}.${name}`],
-    ),
+    ...Object.entries(value).flatMap(([name, each]) => {
+      // A merge patch removes it.
+      if (each === null) return [];
+      return properties[name] ? refusedIn(properties[name], each, `${path}.${name}`) : [`${path}.${name}`];
+    }),
   ];
 }
 
