@@ -3,7 +3,7 @@ import { inForce } from './acceptance.ts';
 import { idsOf, type NodeServiceObject, PUBLISHED_IDS } from './node-services.ts';
 import { isBeforeFirstApply, isEditedLately, isOwnApply, isUnknowable } from './ours.ts';
 import { valueOn } from './sights.ts';
-import { isSelected, mayWait } from './taint-budget.ts';
+import { isSelected, mayWait, wasOpen } from './taint-budget.ts';
 import type { NodeTruth } from './truth.ts';
 import type { Verdict } from './verdicts.ts';
 import { ANY, HOLD, type Want } from './want.ts';
@@ -36,13 +36,24 @@ export function wantPublished(
       // §10: unknown keeps what is published. What another claimant had says nothing of the service.
       const want = known === HOLD && originOf(world, truth, id)?.startsWith('service:') === false ? undefined : known;
       const isLate = id.startsWith('taint:') && typeof want === 'string' && mayWait(world, truth, service);
-      wants.set(id, isLate ? ANY : want);
+      wants.set(id, isLate || (verdict === 'unknown' && mayBeClosed(world, truth, { service, id })) ? ANY : want);
     } else if (truth.ours.has(id)) {
       wants.set(id, world.serviceWrites.areLost ? HOLD : wantGone(world, truth, id));
     } else if (isListed(world, truth, id)) {
       wants.set(id, ANY);
     }
   }
+}
+
+/** §10: a node that is younger than the service is closed from birth, also while nothing is known of it. */
+function mayBeClosed(
+  { nodes }: World,
+  { name }: NodeTruth,
+  { service, id }: { service: NodeServiceObject; id: string },
+): boolean {
+  const node = nodes.get(name);
+  const isBounded = service.spec.publish.taint?.effect !== 'NoExecute';
+  return id.startsWith('taint:') && isBounded && node !== undefined && !wasOpen(node, service);
 }
 
 /**

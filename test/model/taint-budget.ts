@@ -29,7 +29,7 @@ function hasTaint({ spec }: Node, { spec: { publish } }: NodeServiceObject): boo
 }
 
 /** §10: open were nodes that are older than the NodeService, or that note that it was ready there. */
-function wasOpen(node: Node, service: NodeServiceObject): boolean {
+export function wasOpen(node: Node, service: NodeServiceObject): boolean {
   return !isYounger(node, service) || startedOn(node).includes(service.uid);
 }
 
