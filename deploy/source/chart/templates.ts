@@ -1,4 +1,4 @@
-import { CHECK_KINDS } from '@rollcall/common/checks/check-kinds.ts';
+import { AGENTLESS_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import {
   KNOWN_TAINT_PREFIXES,
   notReadyTaint,
@@ -174,7 +174,7 @@ function sourceHelpers(): string {
     readyLabel: readyLabel('%s', '%s'),
     notReadyTaint: notReadyTaint('%s'),
     gateSelector: GATE_SELECTOR,
-    agentlessKinds: Object.keys(CHECK_KINDS).filter((kind) => CHECK_KINDS[kind]?.voucher !== 'agent'),
+    agentlessKinds: AGENTLESS_KINDS,
     watchRoles: watchRoles(),
     watchTerms: watchTerms(),
     watchKinds: watchKinds(),

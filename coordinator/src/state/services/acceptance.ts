@@ -1,4 +1,5 @@
 import { ACCELERATORS } from '@rollcall/common/accelerators.ts';
+import { AGENTLESS_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import { anyOf, checks as CHECKS } from '@rollcall/common/checks/checks.ts';
 import { isLabelKey } from '@rollcall/common/label-syntax.ts';
 import { LIFECYCLE_CONDITIONS } from '@rollcall/common/node-lifecycle.ts';
@@ -312,8 +313,8 @@ function invalidChecks(checks: readonly ServiceCheck[], most = CHECKS.maxItems):
 function withoutAgents(service: Service, { agents }: AcceptanceOptions): Refusal | undefined {
   const check = agents ? undefined : singleChecksOf(service).find((each) => kindOf(each)?.voucher === 'agent');
   if (!check) return undefined;
-  const cure =
-    'set --agents (agent.enabled in the chart), or use checks that the coordinator makes: pods, csiNode, condition, resource, dra';
+  const seen = AGENTLESS_KINDS.join(', ');
+  const cure = `set --agents (agent.enabled in the chart), or use checks that the coordinator makes: ${seen}`;
   return {
     reason: 'NoAgents',
     message: `The check ${check.name} needs an agent on each node, and there are none: ${cure}`,

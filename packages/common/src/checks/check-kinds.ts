@@ -31,6 +31,11 @@ export const PROBE_KINDS: Readonly<Record<string, ProbeKind>> = {
 /** Every kind of check that a NodeService can have, but for `anyOf`. */
 export const CHECK_KINDS: Readonly<Record<string, CheckKind>> = { ...SEEN_KINDS, ...PROBE_KINDS };
 
+/** The kinds that need no agent, by name. */
+export const AGENTLESS_KINDS: readonly string[] = Object.keys(CHECK_KINDS).filter(
+  (kind) => CHECK_KINDS[kind]?.voucher !== 'agent',
+);
+
 export type SeenKindName = keyof typeof SEEN_KINDS;
 
 /** The settings of a kind, as they are read. */
