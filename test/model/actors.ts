@@ -1,5 +1,6 @@
 import { PROBE_KINDS, type SEEN_KINDS } from '@rollcall/common/checks/check-kinds.ts';
 import {
+  ON_DEMAND_ACTORS,
   ON_DEMAND_KINDS,
   type OnDemandKind,
   onDemandObject,
@@ -41,7 +42,7 @@ function onDemand(kind: OnDemandKind): SeenActor {
   return {
     isSo: ({ onDemand }, { name, uid }) => {
       const there = onDemand.get(`${kind} ${name}`);
-      return there?.uid === uid && there.isSo;
+      return there?.uid === uid ? there.isSo : ON_DEMAND_ACTORS[kind].passesByNone;
     },
     set: (world, { name, uid }, isSo) => {
       const { collection, object } = onDemandObject(kind, { name, uid, createdAtMs: world.clock.now() }, isSo);

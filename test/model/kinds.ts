@@ -43,7 +43,7 @@ function onDemand(kind: OnDemandKind): ObjectShape {
   return { check: settings, object };
 }
 
-/** Pods have their own deeds. A kind without a shape does not compile. */
+/** Pods have their own deeds. A kind without a shape does not compile: one that is watched on demand needs an actor. */
 export const SHAPES = {
   ...(Object.fromEntries(ON_DEMAND_KINDS.map((kind) => [kind, onDemand(kind)])) as Record<OnDemandKind, ObjectShape>),
   csiNode: {

@@ -1,3 +1,4 @@
+import { PASSED_BY_NONE } from '@rollcall/coordinator/decide/readiness/on-demand-actors.test-fixtures.ts';
 import type { ShapedKind } from '../model/kinds.ts';
 import type { SimAgent } from './agent.ts';
 import { NodeSockets } from './sockets.ts';
@@ -13,8 +14,8 @@ export class SimNode {
   readonly sockets = new NodeSockets();
   /** Pods by service. */
   readonly pods = new Map<string, { name: string; state: PodState }>();
-  /** What of all that services may ask for is there. */
-  readonly seen = new Set<ShapedKind>();
+  /** The kinds of which all that services may ask for is there. */
+  readonly seen = new Set<ShapedKind>(PASSED_BY_NONE);
   /** Whether each agent's pod is there is another matter. */
   agents: SimAgent[] = [];
   isGone = false;

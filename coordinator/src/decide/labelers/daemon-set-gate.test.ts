@@ -2,6 +2,7 @@ import { STARTUP_TAINT } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
 import type { PodSpec, Taint } from '../../kube/objects.ts';
 import { observeDaemonPod, observeDaemonSet } from '../../state/daemon-sets.ts';
+import { mapOnDemand } from '../../state/on-demand-objects.ts';
 import { snapshot } from '../readiness/readiness.test-fixtures.ts';
 import { type DaemonSetGateOptions, daemonSetsOf } from './daemon-set-gate.ts';
 import { type StartupGateOptions, startupGateLabeler } from './startup-gate.ts';
@@ -56,7 +57,7 @@ type Situation = {
 };
 
 function nodeOf({ daemonSets, daemonPods = [], taints = [GATE], labels = {} }: Situation) {
-  const onDemand = { slices: undefined, nodeFeatures: undefined, csiNodes: undefined, daemonSets, daemonPods };
+  const onDemand = { ...mapOnDemand(() => undefined), daemonSets, daemonPods };
   return { ...snapshot({ labels, taints }), name: 'n', createdAtMs: Date.parse(BORN), onDemand };
 }
 

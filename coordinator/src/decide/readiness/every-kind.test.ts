@@ -20,6 +20,8 @@ type Kind = {
   check: object;
   list: (world: KindWorld) => void;
   is: (world: KindWorld, node: string, good: boolean) => void;
+  /** It passes on a node of which nothing is there. */
+  passesByNone?: boolean;
   /** What it is read from can no longer be read. */
   refuse?: (world: KindWorld) => void;
 };
@@ -74,6 +76,7 @@ function onDemand(kind: OnDemandKind): Kind {
   const collection = ({ fleet }: KindWorld) => onDemandObjects(fleet.onDemand, collectionOf(kind));
   return {
     check: { [kind]: ON_DEMAND_ACTORS[kind].settings },
+    passesByNone: ON_DEMAND_ACTORS[kind].passesByNone,
     list: (world) => collection(world).handlers().onReplace([]),
     is: (world, name, good) =>
       collection(world)
@@ -117,7 +120,7 @@ test('every kind of check that a NodeService can have is played', () => {
 });
 
 describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) => {
-  const { check, list, is, refuse } = kind;
+  const { check, list, is, refuse, passesByNone = false } = kind;
   const voucher = CHECK_KINDS[kindName]?.voucher;
   const isShared = PROBE_KINDS[kindName]?.isOfCluster === true;
   const written = [{ name: 'check', ...check }];
@@ -142,6 +145,13 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
     expect(world.states()).toEqual(['unknown']);
   });
 
+  test.runIf(voucher !== 'agent')('fails once it is known that nothing is there, unless it passes by none', () => {
+    const world = made();
+    list(world);
+    world.pass(10);
+    expect(world.states()).toEqual([passesByNone ? 'ready' : 'not-ready']);
+  });
+
   test('passes while it is there, however long, and fails once it is gone, for what was seen', () => {
     const world = well();
     world.pass(300);
@@ -154,16 +164,19 @@ describe.each(Object.entries(KINDS))('a check of the kind %s', (kindName, kind) 
     expect(world.of('n0').state).toBe('ready');
   });
 
-  test('does not pass by what is of an earlier Node of the name', () => {
+  test('neither passes nor fails by what is of an earlier Node of the name', () => {
     const world = well();
+    // What there is decides otherwise than if there were none.
+    const state = passesByNone ? 'not-ready' : 'ready';
+    is(world, 'n0', !passesByNone);
     world.recreate('n0');
     for (let second = 0; second < 40; second += 1) {
-      expect([second, world.of('n0').state]).not.toEqual([second, 'ready']);
+      expect([second, world.of('n0').state]).not.toEqual([second, state]);
       world.pass(1);
     }
-    is(world, 'n0', true);
+    is(world, 'n0', !passesByNone);
     world.pass(1);
-    expect(world.of('n0').state).toBe('ready');
+    expect(world.of('n0').state).toBe(state);
   });
 
   test.runIf(voucher !== 'none')(

@@ -3,12 +3,15 @@ import type { KubeObject } from '../../kube/objects.ts';
 import type { OnNode } from '../../state/collection.ts';
 import { ON_DEMAND, type OnDemandName, type OnDemandRow } from '../../state/on-demand-objects.ts';
 
+/** A node for which something is there, which came at `createdAtMs`. */
 type NodeIdentity = { name: string; uid: string; createdAtMs: number };
 
 /** A kind of check by objects that are watched on demand, as tests play it. */
 type OnDemandActor = {
   /** The settings of the check. */
   settings: object;
+  /** Whether the check passes on a node without any object: it does where it asks that no object says something. */
+  passesByNone: boolean;
   /** The object of a node by which the check passes there, or by which it does not. */
   object: (node: NodeIdentity, isGood: boolean) => KubeObject;
 };
@@ -17,18 +20,20 @@ type OnDemandActor = {
 export const ON_DEMAND_ACTORS = {
   csiNode: {
     settings: { driver: 'csi.example' },
-    object: ({ name, uid }, isGood) => ({
-      metadata: { ...metadataOf(name, uid), name, ownerReferences: [{ kind: 'Node', uid }] },
+    passesByNone: false,
+    object: (node, isGood) => ({
+      metadata: { ...metadataOf(node), name: node.name, ownerReferences: [{ kind: 'Node', uid: node.uid }] },
       spec: { drivers: isGood ? [{ name: 'csi.example' }] : [] },
     }),
   },
   dra: {
     settings: { driver: 'dra.example' },
-    object: ({ name, uid }, isGood) => ({
-      metadata: { ...metadataOf(name, uid), ownerReferences: [{ kind: 'Node', uid }] },
+    passesByNone: false,
+    object: (node, isGood) => ({
+      metadata: { ...metadataOf(node), ownerReferences: [{ kind: 'Node', uid: node.uid }] },
       spec: {
-        ...{ driver: 'dra.example', nodeName: name, devices: isGood ? [{}] : [] },
-        pool: { name, generation: 1, resourceSliceCount: 1 },
+        ...{ driver: 'dra.example', nodeName: node.name, devices: isGood ? [{}] : [] },
+        pool: { name: node.name, generation: 1, resourceSliceCount: 1 },
       },
     }),
   },
@@ -36,9 +41,12 @@ export const ON_DEMAND_ACTORS = {
 
 export type OnDemandKind = keyof typeof ON_DEMAND_ACTORS;
 export const ON_DEMAND_KINDS = Object.keys(ON_DEMAND_ACTORS) as OnDemandKind[];
+/** Those by which a node passes of which nothing is there. */
+export const PASSED_BY_NONE = ON_DEMAND_KINDS.filter((kind) => ON_DEMAND_ACTORS[kind].passesByNone);
 
-function metadataOf(node: string, uid: string) {
-  return { name: `of-${node}`, uid: `of-${uid}`, resourceVersion: '1' };
+function metadataOf({ name, uid, createdAtMs }: NodeIdentity) {
+  const creationTimestamp = new Date(createdAtMs).toISOString();
+  return { name: `of-${name}`, uid: `of-${uid}`, resourceVersion: '1', creationTimestamp };
 }
 
 /** The object of a node as it is kept, and the collection that has it. */
@@ -48,11 +56,9 @@ export function onDemandObject(
   isGood: boolean,
 ): { collection: OnDemandName; object: OnNode } {
   const actor: OnDemandActor = ON_DEMAND_ACTORS[kind];
-  const raw = actor.object(node, isGood);
-  raw.metadata.creationTimestamp = new Date(node.createdAtMs).toISOString();
   const collection = collectionOf(kind);
   const { observe }: OnDemandRow = ON_DEMAND[collection];
-  return { collection, object: observe(raw as never, []) };
+  return { collection, object: observe(actor.object(node, isGood) as never, []) };
 }
 
 export function collectionOf(kind: OnDemandKind): OnDemandName {
