@@ -37,15 +37,10 @@ export async function createGrowthFleet(nodes: number, poolSize: number) {
   const access = { server: 'https://127.0.0.1:1', viaProxy: false, options: async () => ({ headers: {} }), renew() {} };
   const life = new Lifecycle(silentLogger());
   const store = new MetadataStore();
-  const base = {
-    ...createReplicaContext(
-      { config: loaded.values, environment, access },
-      silentLogger(),
-      life,
-      realDependencies(access),
-    ),
-    client: store,
-  };
+  const base = createReplicaContext({ config: loaded.values, environment, access }, silentLogger(), life, {
+    ...realDependencies(access),
+    connect: () => store,
+  });
   base.leadershipState.joined(SOLE);
   const replica = await createReplica(base);
   const { controller, fleet, writer } = replica;

@@ -13,7 +13,7 @@ export const BUDGETS: readonly {
   {
     what: 'coordinator',
     of: (name) => name.startsWith('coordinator/src/') && !isTestCode(name),
-    limit: { tokens: 223_700 },
+    limit: { tokens: 223_900 },
     aim: { tokens: 165_000, lines: 22_000 },
   },
   {
