@@ -157,6 +157,10 @@ func findMutants(policy *validatingPolicy, u *universe, scopes []*scope, workers
 					seen++
 				default:
 					survivors = append(survivors, m.expression+": "+m.what)
+					fmt.Fprintf(os.Stderr, "no pair shows %s: %q\n", m.expression, m.what)
+				}
+				if done := seen + invalid + len(survivors); done%100 == 0 {
+					fmt.Fprintf(os.Stderr, "%d of %d\n", done, len(all))
 				}
 				lock.Unlock()
 			}
@@ -195,7 +199,6 @@ func newWitnesses(c *compiled, u *universe, scopes []*scope) *witnesses {
 	w := &witnesses{evaluator: newEvaluator(c, u)}
 	w.of = make([][]int, len(w.evaluator.slots))
 	counts := make([][2]int, len(w.evaluator.slots))
-	e := w.evaluator
 	for _, s := range scopes {
 		size := s.size()
 		step := max(1, size/searched)
@@ -204,28 +207,46 @@ func newWitnesses(c *compiled, u *universe, scopes []*scope) *witnesses {
 			step++
 		}
 		for at, number := 0, 0; at < min(size, searched); at, number = at+1, (number+step)%size {
-			p := s.at(number)
-			before := e.evaluations
-			e.anew = e.anew[:0]
-			admitted, _ := e.admitsAll(&p)
-			if e.evaluations == before && !admitted {
-				continue
-			}
-			if e.evaluations == before && at%16 != 0 {
-				continue
-			}
-			w.pairs = append(w.pairs, p)
-			w.verdicts = append(w.verdicts, admitted)
-			for slot := range e.slots {
-				kind := map[bool]int{true: 1, false: 0}[admitted]
-				if isAnew := slices.Contains(e.anew, slot); e.knownAt[slot] == e.now && (admitted || isAnew) && (isAnew || counts[slot][kind] < kept) {
-					w.of[slot] = append(w.of[slot], len(w.pairs)-1)
-					counts[slot][kind]++
-				}
-			}
+			w.look(s.at(number), at, counts)
 		}
 	}
 	return w
+}
+
+// look keeps a pair, and those in which only one or two parts of the Node change as in it, where they are evaluated anew:
+// most requests that the fence admits are such.
+func (w *witnesses) look(of pair, at int, counts [][2]int) {
+	for one := range parts {
+		for other := one; other < parts; other++ {
+			p := of
+			for each := range parts {
+				if each != one && each != other {
+					p.nodes[newSide][each] = p.nodes[oldSide][each]
+				}
+			}
+			w.keep(p, at, counts)
+		}
+	}
+	w.keep(of, at, counts)
+}
+
+func (w *witnesses) keep(p pair, at int, counts [][2]int) {
+	e := w.evaluator
+	before := e.evaluations
+	e.anew = e.anew[:0]
+	admitted, _ := e.admitsAll(&p)
+	if e.evaluations == before && (!admitted || at%16 != 0) {
+		return
+	}
+	w.pairs = append(w.pairs, p)
+	w.verdicts = append(w.verdicts, admitted)
+	kind := map[bool]int{true: 1, false: 0}[admitted]
+	for slot := range e.slots {
+		if isAnew := slices.Contains(e.anew, slot); e.knownAt[slot] == e.now && (admitted || isAnew) && (isAnew || counts[slot][kind] < kept) {
+			w.of[slot] = append(w.of[slot], len(w.pairs)-1)
+			counts[slot][kind]++
+		}
+	}
 }
 
 func gcd(one, other int) int {
