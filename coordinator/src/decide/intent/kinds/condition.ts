@@ -177,11 +177,16 @@ function planConditions(
   const others: Pick<NodePlan, 'foreign'> = foreign.length > 0 ? { foreign } : {};
   const applying = (due: boolean) =>
     ({ write: 'apply', conditions: applied, news, before, released, force, keepsAway, due, waiting }) as const;
-  const isDue = applied.length > 0 && (news.length > 0 || !isExactly(ours, applied));
-  if (isDue) return { conditions: applying(true), ...others };
   const isLeft = ({ type }: ObservedCondition) =>
     gone.has(type) && !rivals.has(type) && (ours.has(type) || isListed(type));
   const left = present.filter(isLeft).map(({ type, index }) => ({ type, index }));
+  // An apply without one that another manager touched would leave it there, with an empty status.
+  const isFirst = (type: string) =>
+    touched.has(type) && askSkipped({ kind: 'condition', key: type }, undefined) === undefined;
+  const first = left.filter(({ type }) => isFirst(type));
+  if (first.length > 0) return { conditions: { write: 'remove', conditions: first }, ...others };
+  const isDue = applied.length > 0 && (news.length > 0 || !isExactly(ours, applied));
+  if (isDue) return { conditions: applying(true), ...others };
   if (left.length > 0) return { conditions: { write: 'remove', conditions: left }, ...others };
   const isTheirs = ours.size > 0 && applied.length === 0 && [...ours].every((type) => rivals.has(type));
   if (isTheirs) return { conditions: { write: 'disown', entry }, ...others };

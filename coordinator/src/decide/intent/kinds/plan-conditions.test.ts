@@ -185,6 +185,15 @@ describe('a condition that is not wanted any more', () => {
     });
   });
 
+  test('is removed before the apply of others where another manager touched it: its status alone would go', () => {
+    const both = { there: [there(A, 'True'), there(B, 'True', 2)], listed: [A, B], ours: [A, B], touched: [A] };
+    const claims = [gone(A), want(B, 'False')];
+    expect(plan(node(both), claims)?.conditions).toEqual({ write: 'remove', conditions: [{ type: A, index: 1 }] });
+    // A removal that is refused holds up no news.
+    const refused: AskSkipped = ({ key }) => (key === A ? 'denied' : undefined);
+    expect(plan(node(both), claims, refused)?.conditions).toMatchObject({ write: 'apply', news: [B] });
+  });
+
   test('is removed where nothing of ours stays: an empty apply would also remove what has no owner', () => {
     const given = node({ there: [there(A, 'True', 4)], listed: [A], ours: [A] });
     expect(plan(given, [gone(A)])?.conditions).toEqual({ write: 'remove', conditions: [{ type: A, index: 4 }] });
