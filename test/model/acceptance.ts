@@ -11,8 +11,8 @@ type Claimant = { object?: NodeServiceObject; createdAtMs: number; name: string;
 
 /**
  * §10: one object never decides about another that is older and in force: objects are evaluated by age, each against those
- * that were not refused. The youngest that exceeds the probes of an agent is refused; any two of the model can be on one
- * node.
+ * that were not refused. The youngest that exceeds the probes of an agent is refused; two that name different pools are
+ * on no node together.
  */
 export function inForce(world: Claims): NodeServiceObject[] {
   const accepted: NodeServiceObject[] = [];
@@ -20,7 +20,8 @@ export function inForce(world: Claims): NodeServiceObject[] {
   for (const object of others) {
     const { dryRun, publish, unknownField } = object.spec;
     const isWrong = unknownField || !idsOf({ publish: dryRun ?? publish }).every(isAllowed);
-    const probes = [...accepted, object].reduce((sum, { spec }) => sum + probesPerSecond(spec.checks), BUILT_IN);
+    const together = accepted.filter(({ spec }) => !areApart(spec.pool, object.spec.pool));
+    const probes = [...together, object].reduce((sum, { spec }) => sum + probesPerSecond(spec.checks), BUILT_IN);
     const isTaken = () => idsOf(object.spec).some((id) => ownerOf(world, id, others)?.object !== object);
     if (isWrong || probes > PROBES_PER_SECOND || isTaken()) others.delete(object);
     else accepted.push(object);
@@ -57,6 +58,10 @@ function originsOf({ nodes }: Claims, id: string): string[] {
     const origin = list[id] === 'pool' ? undefined : list[id];
     return (isOfPool ? 'pool' : origin) ?? [];
   });
+}
+
+function areApart(a: string | undefined, b: string | undefined): boolean {
+  return a !== undefined && b !== undefined && a !== b;
 }
 
 /** Both services of Gitpod are probed once a second, until they are at rest. */
