@@ -83,7 +83,10 @@ test('a node on which pods do not reach the API server yet is kept free, althoug
   const { name, datapath } = await addNode({ broken: true });
   await waitFor('the taint', async () => (await taints(name)).includes(TAINT), { timeoutMs: 20_000 });
   expect(embedded.rig.history.labels(name)[LABEL]).toBeUndefined();
-  expect((await (await embedded.rig.leader()).explain(name)).services[0]?.reason).toContain('did not answer');
+  const leader = await embedded.rig.leader();
+  const reason = async () => (await leader.explain(name)).services[0]?.reason;
+  await waitFor('the reason', async () => (await reason())?.includes('did not answer'), { timeoutMs: 20_000 });
+  expect(await taints(name)).toContain(TAINT);
   datapath.unblock();
   await labelIs(name, 'true');
   await waitFor('no taint', async () => !(await taints(name)).includes(TAINT));

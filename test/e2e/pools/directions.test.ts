@@ -290,6 +290,16 @@ test('while the sets cannot be listed, no label goes', async () => {
   await stage.until(unlisted, { labels: { tier: '1' }, managed: ['tier'] });
 });
 
+test('a node that gets another pool loses the labels of the one before, whatever label named that', async () => {
+  const GKE = 'cloud.google.com/gke-nodepool';
+  await stage.pool('first-pool', { tier: 'first', size: 'xl' });
+  await stage.pool('second-pool', { tier: 'second' });
+  const node = await stage.node(undefined, { [GKE]: 'first-pool' });
+  await stage.until(node, { labels: { tier: 'first', size: 'xl' }, managed: ['size', 'tier'] });
+  await stage.edit(node, { labels: { [POOL]: 'second-pool' } });
+  await stage.until(node, { labels: { tier: 'second', size: undefined }, managed: ['tier'] });
+});
+
 test('a dry run writes neither nodes nor status', async () => {
   await stage.settled();
   const node = await stage.node('dry');
@@ -321,14 +331,4 @@ test('pruning removes the listed keys and the list, no matter who wrote them las
   await stage.until(node, { labels, managed: undefined });
   const left = await stage.api.list('/api/v1/nodes');
   expect(left.filter(({ metadata }) => metadata.annotations?.[MANAGED] !== undefined)).toEqual([]);
-});
-
-test('a node that gets another pool loses the labels of the one before, whatever label named that', async () => {
-  const GKE = 'cloud.google.com/gke-nodepool';
-  await stage.pool('first-pool', { tier: 'first', size: 'xl' });
-  await stage.pool('second-pool', { tier: 'second' });
-  const node = await stage.node(undefined, { [GKE]: 'first-pool' });
-  await stage.until(node, { labels: { tier: 'first', size: 'xl' }, managed: ['size', 'tier'] });
-  await stage.edit(node, { labels: { [POOL]: 'second-pool' } });
-  await stage.until(node, { labels: { tier: 'second', size: undefined }, managed: ['tier'] });
 });
