@@ -1,4 +1,4 @@
-import { kindOf, type Service, singleChecksOf } from '../model/services.ts';
+import { kindOf, type Service, type SingleCheck } from '../model/services.ts';
 import type { ObservedNode } from './observed-node.ts';
 import type { ObservedPod } from './observed-pod.ts';
 import { type AgentSigns, LEAVING_GRACE_MS } from './presence.ts';
@@ -29,9 +29,10 @@ export function agentSignsOf({ node, agentPods, services, wasThere }: Sources, n
   return { isExpected, wasHeard: isShown || wasReady, mayHaveLeft: areStarting && isExpected };
 }
 
-/** Whether an agent must have spoken for a service that is ready. */
-function spokeFor(service: Service): boolean {
-  return singleChecksOf(service).some((check) => kindOf(check)?.voucher === 'agent');
+/** Whether an agent must have spoken for a service that is ready: of several checks of which one has to pass, each is its. */
+function spokeFor({ checks }: Service): boolean {
+  const isOfAgent = (check: SingleCheck) => kindOf(check)?.voucher === 'agent';
+  return checks.some((check) => (check.kind === 'anyOf' ? check.checks.every(isOfAgent) : isOfAgent(check)));
 }
 
 /**
@@ -44,11 +45,12 @@ export function saysReady(
 ): boolean {
   const { owned, ownerless, conditions, conditionOwners, taints } = node;
   const { label, taint, condition } = service.publish;
+  const isFree = taint !== undefined && taints?.every(({ key }) => key !== taint.key) === true;
+  // With this gate the label is permanent.
+  if (service.origin.kind === 'built-in' && service.origin.gate === 'taint' && !isFree) return false;
   // Where managedFields were reset, the list tells whose it is.
   if (label !== undefined && (owned.labels.has(label) || ownerless?.has(label))) return true;
-  if (label === undefined && condition === undefined && taint) {
-    return taints?.every(({ key }) => key !== taint.key) === true && wasReady(service, startedServices(node));
-  }
+  if (label === undefined && condition === undefined) return isFree && wasReady(service, startedServices(node));
   return (
     condition !== undefined &&
     conditionOwners?.ours.has(condition) === true &&

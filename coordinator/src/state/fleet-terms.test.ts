@@ -2,7 +2,7 @@ import type { FullReport } from '@rollcall/common/report.ts';
 import { FakeClock } from '@rollcall/common/testing/fake-clock.ts';
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { describe, expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { podsCheck, probeCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import { agentPod, watchedFleet } from './fleet.test-fixtures.ts';
 import type { ObservedPod } from './observed-pod.ts';
 
@@ -103,6 +103,27 @@ describe('a term that begins', () => {
       fleet.tick();
     }
     expect(fleet.snapshot('a')?.freshness).toEqual({ state: 'silent', guard: 'fleet' });
+  });
+
+  test('does not wait for an agent on nodes where what it says is not needed, and does not take them for silent', async () => {
+    const clock = new FakeClock();
+    const label = 'service.rollcall.dev/a';
+    // As the documentation has it for nodes without an agent, such as those of Fargate.
+    const checks = [{ name: 'either', kind: 'anyOf', checks: [podsCheck('a'), probeCheck('a/probe')] }] as const;
+    const service = serviceOf('a', { checks, publish: { label } });
+    const { fleet } = watchedFleet([], { clock, services: () => [service], windowMs: WINDOW_MS });
+    const fieldsV1 = { 'f:metadata': { 'f:labels': { [`f:${label}`]: {} } } };
+    const managedFields = [{ manager: 'rollcall', operation: 'Apply' as const, fieldsV1 }];
+    for (const name of ['a', 'b', 'c']) {
+      const metadata = { name, uid: name, resourceVersion: '2', labels: { [label]: 'true' }, managedFields };
+      fleet.nodeHandlers.onUpsert(fleet.observe({ metadata }));
+    }
+    fleet.beginTerm();
+    for (let seconds = 0; seconds < 150; seconds += 1) {
+      await clock.advance(1000);
+      fleet.tick();
+    }
+    expect([fleet.snapshot('a')?.freshness, fleet.guards()]).toEqual([{ state: 'absent' }, []]);
   });
 
   const at = (ageMs: number, ready: boolean) => ({ createdAtMs: new FakeClock().now() - ageMs, ready });

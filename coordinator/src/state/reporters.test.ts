@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { podsCheck, serviceOf } from '../model/services.test-fixtures.ts';
 import type { ConditionCheck, Service } from '../model/services.ts';
 import { agentPod } from './fleet.test-fixtures.ts';
 import { nodeRecord } from './node-record.test-fixtures.ts';
@@ -253,4 +253,16 @@ test('a node that the service does not select does not count', () => {
   dead.add('node-0');
   expect(tick(0)).toEqual([]);
   expect(doubt('node-0').sinceMs).toBeUndefined();
+});
+
+test('a node on which a service is ready by another check of several was not vouched for by a reporter', () => {
+  const names = ['node-0', 'node-1', 'node-2', 'node-3'];
+  const { setServices, dead, tick, doubt } = stage(names.length, { shown: names });
+  const pods = podsCheck({ namespace: 'kube-system', selector: { matchLabels: { app: 'x' } } });
+  const checks = [{ name: 'either', kind: 'anyOf', checks: [CHECK, pods] }] as const;
+  setServices([serviceOf('npd', { checks, publish: { label: LABEL } })]);
+  // The reporter never ran on three of them.
+  for (const name of names.slice(1)) dead.add(name);
+  for (let ms = 0; ms <= 60_000; ms += 1000) tick(ms);
+  expect(doubt('node-1').guard).toBeUndefined();
 });

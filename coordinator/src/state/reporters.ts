@@ -74,8 +74,9 @@ export function doubtsOfReporters(
         if (!seen || !selects(service.nodeSelector, seen.labels)) return undefined;
         const { type, forMs = 0 } = check.settings;
         const isDoubted = doubtOf(check.settings, seen, now) !== undefined;
-        // What the Node says was vouched for when the term before said so.
-        const counts = counted === 'always' || !isDoubted || saysReady(seen, service) ? 'always' : 'while-no-other';
+        // What the Node says was vouched for when the term before said so, unless another check could take its place.
+        const wasVouched = service.checks.includes(check) && saysReady(seen, service);
+        const counts = counted === 'always' || !isDoubted || wasVouched ? 'always' : 'while-no-other';
         const condition = conditionIn(seen.conditions, type);
         const lasting = condition && lastingOf(condition, forMs, seen, now).state;
         return { counts, loss: isDoubted ? 'reporter' : undefined, lasting };

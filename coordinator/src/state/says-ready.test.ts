@@ -1,6 +1,6 @@
 import { SERVICES_STARTED_ANNOTATION } from '@rollcall/common/well-known.ts';
 import { expect, test } from 'vitest';
-import { serviceOf } from '../model/services.test-fixtures.ts';
+import { gated, serviceOf } from '../model/services.test-fixtures.ts';
 import { saysReady } from './agent-signs.ts';
 import { createIntern } from './intern.ts';
 import { observeNode } from './observed-node.ts';
@@ -85,4 +85,12 @@ test('a label that the Node lists says it where managedFields were reset', () =>
   const annotations = { 'rollcall.dev/keys': JSON.stringify({ [`label:${LABEL}`]: 'service:x' }) };
   const metadata = { name: 'n', uid: 'u', resourceVersion: '1', labels: { [LABEL]: 'true' }, annotations };
   expect(saysReady(observeNode({ metadata }, createIntern(), new Set(Object.keys(annotations))), labelled)).toBe(true);
+});
+
+test('with the gate taint, the label of a built-in service is permanent, and the taint says whether it is ready', () => {
+  const taint = { key: 'gitpod.io/a-not-ready', value: 'true', effect: 'NoSchedule' } as const;
+  const permanent = gated(serviceOf('a', { publish: { label: LABEL, taint } }), 'taint');
+  const node = { ...nodeWith({ label: LABEL }), taints: [] };
+  expect(saysReady(node, permanent)).toBe(true);
+  expect(saysReady({ ...node, taints: [taint] }, permanent)).toBe(false);
 });
