@@ -70,6 +70,23 @@ describe('a service at rest', () => {
     }
   });
 
+  it('that takes no more connections, but keeps those that it has, is found as soon as without rest', async () => {
+    // As the probes `tcp` and `unix`; `http`, `grpc` and others make a new connection in every tenth round.
+    for (const [freshEveryRounds, withinMs] of [
+      [5, 8000],
+      [10, 13_000],
+    ] as const) {
+      const bench = createBenchAt(server, { timeoutMs: 1000, idlePeriodMs: 5000 }, freshEveryRounds);
+      bench.automatic = result('healthy');
+      await bench.start();
+      await eventually(() => expect(server.connections.size).toBeGreaterThan(0));
+      await bench.clock.advance(60_000 + 4 * 4900 + 1);
+      bench.automatic = result('hard');
+      await bench.clock.advance(withinMs);
+      expect(bench.monitor.state()?.ready).toBe(false);
+    }
+  });
+
   it('is found to be dead at once', async () => {
     const bench = await atRest();
     await bench.clock.advance(1);

@@ -65,8 +65,8 @@ class Monitor implements ServiceMonitor {
   #lastRoundMs = Number.NEGATIVE_INFINITY;
   /** Since when there is no doubt that the service is ready; `undefined` while there is one. */
   #calmSinceMs: number | undefined;
-  /** Rounds since a new connection was made and found the service healthy; then it is time for another. */
-  #roundsSinceFresh = Number.POSITIVE_INFINITY;
+  /** When a new connection was made last and found the service healthy: after some periods it is time for another. */
+  #freshMs = Number.NEGATIVE_INFINITY;
   #cancelNextRound: (() => void) | undefined;
   #running: RunningProbe | undefined;
   /** An extra probe waits for its turn, and no probe has begun since. */
@@ -156,7 +156,7 @@ class Monitor implements ServiceMonitor {
     if (!this.#stoodStill()) return;
     this.#tally = NOTHING_KNOWN;
     this.#calmSinceMs = undefined;
-    this.#roundsSinceFresh = Number.POSITIVE_INFINITY;
+    this.#freshMs = Number.NEGATIVE_INFINITY;
   }
 
   #startProbe(cause: Cause): void {
@@ -167,22 +167,24 @@ class Monitor implements ServiceMonitor {
     this.#running = running;
     this.#isExtraDue = false;
     this.#missed.clear();
-    const fresh = cause === 'extra' || this.#roundsSinceFresh + 1 >= this.#line.freshEveryRounds;
+    // By time: rounds at rest are rare, and a service that takes no connections any more is found as soon as before.
+    const freshForMs = (this.#line.freshEveryRounds - 1) * this.#definition.periodMs;
+    const fresh = cause === 'extra' || this.#options.clock.monotonic() - this.#freshMs > freshForMs;
     void this.#line.ask(this.#definition.target, controller.signal, fresh).then((result) => {
       if (this.#running !== running) return;
       // What was found while this process stood still, such as a time-out, is its own doing.
       if (this.#stoodStill()) return this.#restart();
       this.#running = undefined;
       cancelTimeout();
-      this.#countRounds(fresh, result);
+      this.#noteFresh(fresh, result);
       this.#finishProbe(cause, result);
     });
   }
 
   /** What is not healthy is looked at anew each time, until it is healthy again. */
-  #countRounds(fresh: boolean, { verdict }: ProbeResult): void {
-    if (verdict !== 'healthy') this.#roundsSinceFresh = Number.POSITIVE_INFINITY;
-    else this.#roundsSinceFresh = fresh ? 0 : this.#roundsSinceFresh + 1;
+  #noteFresh(fresh: boolean, { verdict }: ProbeResult): void {
+    if (verdict !== 'healthy') this.#freshMs = Number.NEGATIVE_INFINITY;
+    else if (fresh) this.#freshMs = this.#options.clock.monotonic();
   }
 
   #finishProbe(cause: Cause, result: ProbeResult): void {
@@ -221,7 +223,7 @@ class Monitor implements ServiceMonitor {
     this.#running?.cancelTimeout();
     this.#running?.controller.abort();
     this.#running = undefined;
-    this.#roundsSinceFresh = Number.POSITIVE_INFINITY;
+    this.#freshMs = Number.NEGATIVE_INFINITY;
     this.#line.release();
   }
 }
