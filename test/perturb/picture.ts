@@ -63,7 +63,7 @@ function by<T>(keyOf: (value: T) => string): (a: T, b: T) => number {
 }
 
 /** Times, and the owner of the map that keys are in, which is the writer of the first key: a JSON patch or an apply. */
-const LEFT_OUT = ['lastTransitionTime', 'lastHeartbeatTime', '.'];
+const LEFT_OUT = ['lastTransitionTime', 'lastHeartbeatTime', 'inForceSince', '.'];
 
 /** Equal for pictures that are alike. */
 export function textOf(picture: unknown): string {
