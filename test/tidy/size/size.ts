@@ -13,7 +13,7 @@ export const BUDGETS: readonly {
   {
     what: 'coordinator',
     of: (name) => name.startsWith('coordinator/src/') && !isTestCode(name),
-    limit: { tokens: 223_900 },
+    limit: { tokens: 224_000 },
     aim: { tokens: 165_000, lines: 22_000 },
   },
   {
