@@ -45,6 +45,7 @@ test('no document about 5,000 nodes holds the loop for 20 ms', async () => {
     evaluator,
     services: () => [],
     refusedObjects: () => [],
+    servicesNowhere: () => [],
     replica,
     clock: systemClock,
     leadershipState: { leads: () => true },

@@ -4,9 +4,9 @@ type CodeMutant = { name: string; file: string; from: string; to: string };
 export const CODE_MUTANTS: readonly CodeMutant[] = [
   {
     name: 'a write fence that is always open',
-    file: 'coordinator/src/write/write-gate.ts',
-    from: 'return this.#closed ? 0 : this.#options.fence.remainingMs();',
-    to: 'return WRITE_TIMEOUT_MAX_MS;',
+    file: 'coordinator/src/kube/leader-requests.ts',
+    from: 'return signal.aborted ? 0 : fence.remainingMs();',
+    to: 'return 10_000;',
   },
   {
     name: 'writes without ?timeout=',
@@ -17,9 +17,9 @@ export const CODE_MUTANTS: readonly CodeMutant[] = [
   },
   {
     name: 'writes that have more time than the Lease',
-    file: 'coordinator/src/write/write-gate.ts',
-    from: 'const timeoutMs = Math.min(WRITE_TIMEOUT_MAX_MS, remainingMs);',
-    to: 'const timeoutMs = WRITE_TIMEOUT_MAX_MS;',
+    file: 'coordinator/src/kube/leader-requests.ts',
+    from: 'const timeoutMs = Math.min(request.timeoutMs, this.#remainingMs());',
+    to: 'const timeoutMs = this.#remainingMs() > 0 ? request.timeoutMs : 0;',
   },
   {
     name: 'a suspension that is not noticed',
