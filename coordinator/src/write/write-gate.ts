@@ -105,8 +105,8 @@ export class WriteGate {
         )
       : () => {};
     try {
-      const timeoutMs = WRITE_TIMEOUT_MS;
-      const outcome = await write({ timeoutMs, untilMs: startedMs + timeoutMs, signal: abort.signal });
+      const limits = { timeoutMs: WRITE_TIMEOUT_MS, untilMs: startedMs + WRITE_TIMEOUT_MS, signal: abort.signal };
+      const outcome = await write(limits);
       if (outcome.kind === 'fenced') return outcome;
       this.#learn(node, outcome, startedMs);
       metrics.countPatch(kind, outcome.kind);

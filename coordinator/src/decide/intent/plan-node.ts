@@ -1,4 +1,3 @@
-import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import { isOfService, keysOn, listedKey, splitListed } from '../../state/node-keys.ts';
 import { NO_CONDITION_OWNERS } from '../../state/observed-conditions.ts';
@@ -221,9 +220,8 @@ export function prunePlan(
     const origin = keysOn(node).get(listedKey('label', key));
     return keys.isUntouchable('label', key) ? [] : [gone({ kind: 'label', key, ...(origin && { origin }) })];
   });
-  // Where the list was removed, a prefix that NodeServices alone use tells the same of taints.
   const taints = (node.taints ?? [])
-    .filter(({ key }) => key.startsWith(SERVICE_LABEL_PREFIX) && !keys.isUntouchable('taint', key))
+    .filter(({ key }) => keys.isTaintOfServices(key))
     .map(({ key }) => gone({ kind: 'taint', key, origin: 'service:' }));
   const applied = [...ours].filter((key) => !keys.isUntouchable('condition', key));
   const named = keys.entries.flatMap(({ kind, keys: which, prune }) =>

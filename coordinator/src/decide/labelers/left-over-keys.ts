@@ -1,4 +1,3 @@
-import { SERVICE_LABEL_PREFIX } from '@rollcall/common/well-known.ts';
 import { KEY_KINDS, type ListedKind } from '../../model/keys/key-kinds.ts';
 import type { KeyRegistry } from '../../model/keys/key-registry.ts';
 import type { Service, TaintEffect } from '../../model/services.ts';
@@ -92,10 +91,7 @@ function unlisted(
   // A dry run removes nothing: another client set what is below its key.
   const isOfDryRun = (key: string) => services().some(({ dryRun }) => dryRun?.taint?.key === key);
   const taints = (node.taints ?? [])
-    .filter(
-      ({ key }) => key.startsWith(SERVICE_LABEL_PREFIX) && isOpen('taint')(key) && !keys.isUntouchable('taint', key),
-    )
-    .filter(({ key }) => !isOfDryRun(key))
+    .filter(({ key }) => keys.isTaintOfServices(key) && isOpen('taint')(key) && !isOfDryRun(key))
     .map(
       ({ key, effect }): Claim => ({
         ...stand,

@@ -4,9 +4,8 @@ import { KEY_KINDS } from '../../model/keys/key-kinds.ts';
 import { selects } from '../../model/label-selector.ts';
 import { publishedKeys, type Service, type ServiceTaint } from '../../model/services.ts';
 import { isOfRule, isOfService, keysOn, listedKey, type Origin } from '../../state/node-keys.ts';
-import { conditionIn } from '../../state/reporters.ts';
 import { hasStarted, startedServices, wasOpen } from '../../state/started-services.ts';
-import { type ServiceReadiness, STARTUP_DEADLINE_EXCEEDED, UNJUDGED } from '../readiness/tracker.ts';
+import { type ServiceReadiness, STARTUP_DEADLINE_EXCEEDED, saysLate, UNJUDGED } from '../readiness/tracker.ts';
 import type { Claim, EvaluatedNode, Labeler } from './labeler.ts';
 
 export type ReadinessOptions = {
@@ -63,7 +62,7 @@ function claimsOf(service: Service, node: EvaluatedNode, options: ReadinessOptio
     claims.push({ ...own, ...stand, ...effect, kind: 'taint', key: taint.key, value: taint.value });
   }
   if (condition !== undefined) {
-    const stand = conditionStand(name, condition, readiness, node);
+    const stand = conditionStand(service, readiness, node);
     claims.push({ ...own, ...stand, ownership: 'shared', kind: 'condition', key: condition });
   }
   return claims;
@@ -185,8 +184,7 @@ const LATE = { reason: STARTUP_DEADLINE_EXCEEDED, what: 'was not ready within it
  * status stays as it is.
  */
 function conditionStand(
-  service: string,
-  type: string,
+  service: Service,
   readiness: ServiceReadiness,
   node: Pick<EvaluatedNode, 'createdAtMs' | 'ageMs' | 'textsDue' | 'conditions'>,
 ): Stand & Pick<Claim, 'value' | 'news'> {
@@ -196,10 +194,10 @@ function conditionStand(
   if (state === 'unknown' && !isLate) return { ...stand, value: '' };
   const value = isLate || state === 'unknown' ? 'False' : statusOf(state, cause);
   const said = isLate ? LATE : SAID[value];
-  const isNewlyLate = isLate && conditionIn(node.conditions, type)?.reason !== LATE.reason;
+  const isNewlyLate = isLate && !saysLate(service, node);
   const news = {
     reason: said.reason,
-    message: `${service} ${said.what}: ${reason}`,
+    message: `${service.name} ${said.what}: ${reason}`,
     at: rfc3339(node.createdAtMs + node.ageMs),
     ...(isNewlyLate || node.textsDue ? { replacesText: true as const } : {}),
   };

@@ -276,7 +276,10 @@ function leftMs(
 }
 
 /** Whether the Node says that the service was not ready in time: the term before has told it. */
-function saysLate({ publish: { condition } }: Service, { conditions }: NodeSnapshot): boolean {
+export function saysLate(
+  { publish: { condition } }: Service,
+  { conditions }: Pick<NodeSnapshot, 'conditions'>,
+): boolean {
   return condition !== undefined && conditionIn(conditions, condition)?.reason === STARTUP_DEADLINE_EXCEEDED;
 }
 

@@ -1,6 +1,6 @@
 import { CONDITIONS_OF_OTHERS } from '@rollcall/common/node-lifecycle.ts';
 import { IDENTITY_LABELS } from '@rollcall/common/pool-labels.ts';
-import { WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
+import { SERVICE_LABEL_PREFIX, WORKSPACE_NODE_LABELS } from '@rollcall/common/well-known.ts';
 import type { Asker, KeyConfig, KeyEntry, KeyKind, ServiceKeys } from './key-entry.ts';
 import { KEY_KINDS } from './key-kinds.ts';
 import { OWN_KEYS, serviceKeys } from './own-keys.ts';
@@ -92,6 +92,11 @@ export class KeyRegistry {
     if (kind === 'condition') return CONDITIONS_OF_OTHERS.includes(key);
     if (this.refusal('pool', kind, key) !== undefined) return true;
     return KEY_KINDS[kind].domainOf(key) !== undefined;
+  }
+
+  /** Whether a taint is rollcall's where no list says whose it is: NodeServices alone use its prefix. */
+  isTaintOfServices(key: string): boolean {
+    return key.startsWith(SERVICE_LABEL_PREFIX) && !this.isUntouchable('taint', key);
   }
 
   /** Whether taints or conditions are kept as they should be all the time, so that whole Nodes have to be watched. */
