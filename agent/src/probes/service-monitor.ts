@@ -65,8 +65,13 @@ class Monitor implements ServiceMonitor {
   #lastRoundMs = Number.NEGATIVE_INFINITY;
   /** Since when there is no doubt that the service is ready; `undefined` while there is one. */
   #calmSinceMs: number | undefined;
-  /** When a new connection was made last and found the service healthy: after some periods it is time for another. */
-  #freshMs = Number.NEGATIVE_INFINITY;
+  /**
+   * How long the rounds were to take since a new connection found the service healthy: after some periods it is time for
+   * another, also while rounds are rare. Rounds that a busy machine delays are no reason to connect more often.
+   */
+  #sinceFreshMs = Number.POSITIVE_INFINITY;
+  /** From the last round to the next, as planned. */
+  #plannedMs = 0;
   #cancelNextRound: (() => void) | undefined;
   #running: RunningProbe | undefined;
   /** An extra probe waits for its turn, and no probe has begun since. */
@@ -135,7 +140,9 @@ class Monitor implements ServiceMonitor {
     this.#forgetIfStoodStill();
     this.#lastRoundMs = this.#options.clock.monotonic();
     // Counted from start to start. A round that takes longer is followed by the next one at once, never overlapped.
-    this.#scheduleRound(this.#nextPeriodMs());
+    this.#sinceFreshMs += this.#plannedMs;
+    this.#plannedMs = this.#nextPeriodMs();
+    this.#scheduleRound(this.#plannedMs);
     this.#startProbe('round');
   }
 
@@ -156,7 +163,7 @@ class Monitor implements ServiceMonitor {
     if (!this.#stoodStill()) return;
     this.#tally = NOTHING_KNOWN;
     this.#calmSinceMs = undefined;
-    this.#freshMs = Number.NEGATIVE_INFINITY;
+    this.#sinceFreshMs = Number.POSITIVE_INFINITY;
   }
 
   #startProbe(cause: Cause): void {
@@ -167,9 +174,8 @@ class Monitor implements ServiceMonitor {
     this.#running = running;
     this.#isExtraDue = false;
     this.#missed.clear();
-    // By time: rounds at rest are rare, and a service that takes no connections any more is found as soon as before.
     const freshForMs = (this.#line.freshEveryRounds - 1) * this.#definition.periodMs;
-    const fresh = cause === 'extra' || this.#options.clock.monotonic() - this.#freshMs > freshForMs;
+    const fresh = cause === 'extra' || this.#sinceFreshMs > freshForMs;
     void this.#line.ask(this.#definition.target, controller.signal, fresh).then((result) => {
       if (this.#running !== running) return;
       // What was found while this process stood still, such as a time-out, is its own doing.
@@ -183,8 +189,8 @@ class Monitor implements ServiceMonitor {
 
   /** What is not healthy is looked at anew each time, until it is healthy again. */
   #noteFresh(fresh: boolean, { verdict }: ProbeResult): void {
-    if (verdict !== 'healthy') this.#freshMs = Number.NEGATIVE_INFINITY;
-    else if (fresh) this.#freshMs = this.#options.clock.monotonic();
+    if (verdict !== 'healthy') this.#sinceFreshMs = Number.POSITIVE_INFINITY;
+    else if (fresh) this.#sinceFreshMs = 0;
   }
 
   #finishProbe(cause: Cause, result: ProbeResult): void {
@@ -223,7 +229,7 @@ class Monitor implements ServiceMonitor {
     this.#running?.cancelTimeout();
     this.#running?.controller.abort();
     this.#running = undefined;
-    this.#freshMs = Number.NEGATIVE_INFINITY;
+    this.#sinceFreshMs = Number.POSITIVE_INFINITY;
     this.#line.release();
   }
 }
